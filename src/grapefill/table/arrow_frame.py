@@ -1,0 +1,50 @@
+"""A pyarrow table."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+from grapefill.table.arrow_cells import arrow_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from grapefill.table.cells import Cells
+    from grapefill.table.marks import Mark
+
+__all__ = ["ArrowFrame"]
+
+# This module is loaded only for a pyarrow object; pyarrow has no types, hence Any.
+pa: Any = import_module("pyarrow")
+
+
+class ArrowFrame:
+    """A pyarrow table; schema and field metadata survive a rebuild."""
+
+    container = "pyarrow"
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+        self.names: tuple[Any, ...] | None = tuple(table.column_names)
+        self.n_rows = int(table.num_rows)
+        self.n_columns = int(table.num_columns)
+
+    def cells(self, j: int, mark: Mark) -> Cells:
+        """Return column `j`."""
+        return arrow_cells(self.table.column(j), mark)
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Return some rows without a copy."""
+        return type(self)(self.table.slice(start, max(0, stop - start)))
+
+    def rebuild(self, columns: Mapping[int, Any], keep: Sequence[int]) -> Any:
+        """Return a new table with the columns `keep`, some exchanged."""
+        arrays, fields = [], []
+        for j in keep:
+            field = self.table.schema.field(j)
+            array = columns.get(j, self.table.column(j))
+            arrays.append(array)
+            fields.append(field if field.type == array.type else field.with_type(array.type))
+        schema = pa.schema(fields, metadata=self.table.schema.metadata)
+        return pa.Table.from_arrays(arrays, schema=schema)

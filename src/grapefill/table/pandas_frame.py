@@ -1,0 +1,52 @@
+"""A pandas DataFrame."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from grapefill.table.pandas_cells import pandas_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from grapefill.table.cells import Cells
+    from grapefill.table.marks import Mark
+
+__all__ = ["PandasFrame"]
+
+# This module is loaded only for a pandas object, so pandas stays an optional dependency.
+pd: Any = import_module("pandas")
+
+
+class PandasFrame:
+    """A pandas DataFrame; index, labels and attributes survive a rebuild."""
+
+    container = "pandas"
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        self.names: tuple[Any, ...] | None = tuple(frame.columns)
+        self.n_rows, self.n_columns = frame.shape
+
+    def cells(self, j: int, mark: Mark) -> Cells:
+        """Return column `j`."""
+        return pandas_cells(self.frame.iloc[:, j], mark)
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Return a view of some rows."""
+        return type(self)(self.frame.iloc[start:stop])
+
+    def rebuild(self, columns: Mapping[int, Any], keep: Sequence[int]) -> Any:
+        """Return a new frame with the columns `keep`, some exchanged."""
+        result = self.frame.iloc[:, list(keep)]
+        for at, j in enumerate(keep):
+            if j in columns:
+                column = columns[j]
+                if self.frame.dtypes.iloc[j].kind == "O" and isinstance(column, np.ndarray):
+                    # A bare array of objects would be given a dtype by its values.
+                    column = pd.Series(column, index=self.frame.index, dtype=object)
+                result.isetitem(at, column)
+        return result

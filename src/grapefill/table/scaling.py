@@ -1,0 +1,67 @@
+"""Scaling of continuous columns, learned from observed cells only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grapefill.table.arrays import FloatArray
+
+__all__ = ["Scaling"]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A shift and a factor for every feature; discrete features keep their codes.
+
+    Parameters
+    ----------
+    center, scale : ndarray of shape (features,)
+        A number x becomes ``(x - center) / scale``.
+
+    Examples
+    --------
+    >>> numbers = np.array([[0.0, 1.0], [4.0, np.nan]])
+    >>> scaling = Scaling.fit(numbers, "minmax", discrete=[])
+    >>> scaling.apply(numbers)
+    array([[ 0.,  0.],
+           [ 1., nan]])
+    """
+
+    center: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def fit(
+        cls,
+        numbers: FloatArray,
+        method: Literal["minmax", "standard"],
+        *,
+        discrete: Sequence[int],
+    ) -> Scaling:
+        """Learn the scaling from the numbers that are not NaN; every column has at least one."""
+        if method == "minmax":
+            center = np.nanmin(numbers, axis=0)
+            scale = np.nanmax(numbers, axis=0) - center
+        else:
+            center = np.nanmean(numbers, axis=0)
+            scale = np.nanstd(numbers, axis=0)
+        # A constant column has nothing to scale by; a spread below rounding error is no spread.
+        flat = scale <= 1e-12 * np.nanmax(np.abs(numbers), axis=0)
+        scale = np.where(flat, 1.0, scale)
+        center[list(discrete)] = 0.0
+        scale[list(discrete)] = 1.0
+        return cls(center, scale)
+
+    def apply(self, numbers: FloatArray) -> FloatArray:
+        """Scale numbers."""
+        return (numbers - self.center) / self.scale
+
+    def undo(self, scaled: FloatArray) -> FloatArray:
+        """Turn scaled numbers back."""
+        return scaled * self.scale + self.center

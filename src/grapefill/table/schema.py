@@ -1,0 +1,206 @@
+"""The columns of a table as they were at fit."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from grapefill.errors import GrapefillWarning, InputError
+from grapefill.table.column import Column
+from grapefill.table.consistency import are_feature_names, check_columns, check_names
+from grapefill.table.encode import Encoded, encode_table
+from grapefill.table.infer import infer_column
+from grapefill.table.kinds import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from grapefill.table.table import Table
+
+__all__ = ["Schema"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What `fit` learns about a table's columns.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        Every column, in order.
+    names : tuple or None
+        Labels as the container had them; None for arrays. Labels that are neither text nor
+        integers are kept as text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from grapefill.table import Table
+    >>> table = Table.wrap(np.array([[1.0, np.nan], [2.0, 5.0]]))
+    >>> schema = Schema.infer(table)
+    >>> [str(column.kind) for column in schema.columns], schema.features
+    (['continuous', 'continuous'], (0, 1))
+    >>> schema.encode(table).observed.tolist()
+    [[True, False], [True, True]]
+    """
+
+    columns: tuple[Column, ...]
+    names: tuple[Any, ...] | None = None
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """Indices of the imputable columns: neither passthrough nor empty."""
+        return tuple(j for j, column in enumerate(self.columns) if column.imputable)
+
+    @property
+    def named(self) -> bool:
+        """Whether the table at fit had feature names in scikit-learn's sense."""
+        return are_feature_names(self.names)
+
+    @classmethod
+    def infer(cls, table: Table, *, kinds: Mapping[Any, Kind | str] | None = None) -> Schema:
+        """Learn the columns of a table.
+
+        Parameters
+        ----------
+        table : Table
+            The table to fit on.
+        kinds : mapping of column label to Kind or its name, optional
+            Kinds that override the inferred ones. Columns of an array go by their position
+            or by ``"x0"``, ``"x1"``, ...
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        InputError
+            For no rows, no columns, duplicate names, infinities, complex numbers, an unknown
+            label or kind, or a kind that a column cannot have.
+
+        Warns
+        -----
+        GrapefillWarning
+            Once, naming the columns that pass through although the caller did not say so.
+        """
+        _require_cells(table)
+        _require_unique(table)
+        wanted = _read_kinds(table, kinds or {})
+        columns = tuple(
+            infer_column(
+                table.labels[j], table.cells(j), kind=wanted.get(j), named=table.names is not None
+            )
+            for j in range(table.n_columns)
+        )
+        _warn_passthrough(columns)
+        return cls(columns, None if table.names is None else tuple(map(_plain, table.names)))
+
+    def check(self, table: Table, *, estimator: str = "GrapeImputer") -> None:
+        """Raise if the table's columns are not those at fit.
+
+        Parameters
+        ----------
+        table : Table
+            The table to transform. It may have no rows.
+        estimator : str
+            Who asks, for the messages.
+
+        Raises
+        ------
+        SchemaError
+            For missing, extra, reordered or retyped columns. Integers, floats and decimals are
+            one type, and a column without any value fits every type.
+        InputError
+            For duplicate names and infinities.
+        """
+        _require_unique(table)
+        names = None if table.names is None else tuple(map(_plain, table.names))
+        check_names(self.names, names, estimator=estimator)
+        check_columns(self.columns, table, estimator=estimator)
+
+    def encode(self, table: Table) -> Encoded:
+        """Turn a checked table into numbers; see `Encoded`."""
+        return encode_table(table, self.columns, self.features)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema in plain JSON types."""
+        return {
+            "columns": [column.to_dict() for column in self.columns],
+            "names": None if self.names is None else list(self.names),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Schema:
+        """Rebuild a schema from `to_dict`."""
+        names = plain["names"]
+        return cls(
+            tuple(Column.from_dict(column) for column in plain["columns"]),
+            None if names is None else tuple(names),
+        )
+
+
+def _plain(name: Any) -> Any:
+    """Return a label as JSON can keep it."""
+    if hasattr(name, "item"):
+        name = name.item()
+    return name if isinstance(name, str | int) else str(name)
+
+
+def _require_cells(table: Table) -> None:
+    """Refuse a table without rows or columns, in scikit-learn's words."""
+    shape = (table.n_rows, table.n_columns)
+    for count, what in ((table.n_rows, "sample"), (table.n_columns, "feature")):
+        if count == 0:
+            raise InputError(
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required. "
+                "Pass a table with at least one row and one column."
+            )
+
+
+def _require_unique(table: Table) -> None:
+    names = table.names or ()
+    if len(set(names)) < len(names):
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise InputError(
+            "Column names must differ, but these appear more than once: "
+            + ", ".join(map(repr, twice))
+            + ". Rename or drop the duplicates."
+        )
+
+
+def _read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind]:
+    """Translate the caller's kinds to column positions."""
+    positions: dict[Any, int] = {label: j for j, label in enumerate(table.labels)}
+    positions |= {name: j for j, name in enumerate(table.names or range(table.n_columns))}
+    wanted = {}
+    for label, kind in kinds.items():
+        if label not in positions:
+            raise InputError(
+                f"kinds names the column {label!r}, which the table does not have. Its columns "
+                f"are {_some(table.labels)}."
+            )
+        if kind not in set(Kind):
+            choices = ", ".join(repr(each.value) for each in Kind)
+            raise InputError(
+                f"kinds gives column {label!r} the kind {kind!r}. Choose one of {choices}."
+            )
+        wanted[positions[label]] = Kind(kind)
+    return wanted
+
+
+def _warn_passthrough(columns: Sequence[Column]) -> None:
+    passing = [f"{column.name!r} ({column.note})" for column in columns if column.note]
+    if passing:
+        warnings.warn(
+            "These columns pass through unchanged and are not used: " + ", ".join(passing) + ". "
+            'Give them the kind "passthrough" to accept this, or another kind to use them.',
+            GrapefillWarning,
+            stacklevel=3,
+        )
+
+
+def _some(labels: Sequence[str], most: int = 10) -> str:
+    shown = ", ".join(map(repr, labels[:most]))
+    return shown + (", ..." if len(labels) > most else "")
