@@ -1,0 +1,21 @@
+"""The bipartite graph of a table: observations and features are nodes, observed cells are edges."""
+
+from grapefill.graph.cells import Cells, Features
+from grapefill.graph.dense import DenseGraph, DensePairs
+from grapefill.graph.edges import EdgeGraph, PairList
+from grapefill.graph.layout import Graph, Layout, Pairs, build_graph, build_pairs, choose_layout
+
+__all__ = [
+    "Cells",
+    "DenseGraph",
+    "DensePairs",
+    "EdgeGraph",
+    "Features",
+    "Graph",
+    "Layout",
+    "PairList",
+    "Pairs",
+    "build_graph",
+    "build_pairs",
+    "choose_layout",
+]

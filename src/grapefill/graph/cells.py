@@ -1,0 +1,168 @@
+"""The cells of a table as tensors, before any layout is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the network knows of the feature nodes: how many, and which are discrete.
+
+    Parameters
+    ----------
+    n_categories : tuple of int
+        One entry per feature: 0 for a continuous feature, the number of categories otherwise.
+    shared : bool
+        Whether all continuous features share one slot, as in the paper, where a continuous edge
+        is one number. Otherwise every feature has a slot, and so weights, of its own.
+
+    Notes
+    -----
+    An edge attribute is ``value * one_hot(slot)``: a continuous cell has its scaled value at its
+    feature's slot, a discrete cell has 1 at the slot of its category. Predictions use the same
+    numbering: the slots of a feature are the outputs that describe it.
+
+    Examples
+    --------
+    >>> features = Features((0, 3, 0), shared=True)
+    >>> features.n_slots, features.first_slot
+    (4, (0, 1, 0))
+    """
+
+    n_categories: tuple[int, ...]
+    shared: bool = True
+
+    @property
+    def count(self) -> int:
+        """Number of feature nodes."""
+        return len(self.n_categories)
+
+    @cached_property
+    def discrete(self) -> tuple[int, ...]:
+        """Indices of the discrete features."""
+        return tuple(j for j, k in enumerate(self.n_categories) if k)
+
+    @cached_property
+    def continuous(self) -> tuple[int, ...]:
+        """Indices of the continuous features."""
+        return tuple(j for j, k in enumerate(self.n_categories) if not k)
+
+    @cached_property
+    def n_slots(self) -> int:
+        """Width of an edge attribute."""
+        own = self.n_categories if self.shared else [max(k, 1) for k in self.n_categories]
+        return sum(own) + (1 if self.shared and self.continuous else 0)
+
+    @cached_property
+    def first_slot(self) -> tuple[int, ...]:
+        """The first slot of every feature."""
+        if not self.shared:
+            sizes = [max(k, 1) for k in self.n_categories]
+            return tuple(accumulate(sizes[:-1], initial=0))
+        start = 1 if self.continuous else 0
+        starts = accumulate(self.n_categories[:-1], initial=start)
+        return tuple(first if k else 0 for first, k in zip(starts, self.n_categories, strict=True))
+
+    def slots_of(self, feature: int) -> slice:
+        """Return the slots that describe one feature."""
+        first = self.first_slot[feature]
+        return slice(first, first + max(self.n_categories[feature], 1))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of a table as tensors.
+
+    Parameters
+    ----------
+    value : Tensor of shape (n_observations, n_features)
+        Scaled value of a continuous cell, 1 in a discrete one, 0 where nothing is observed.
+    code : Tensor of shape (n_observations, n_features) or None
+        Category of a discrete cell, 0 elsewhere. None when no feature is discrete.
+    observed : Tensor of bool, shape (n_observations, n_features)
+        Which cells are edges of the graph.
+    """
+
+    value: Tensor
+    code: Tensor | None
+    observed: Tensor
+
+    @classmethod
+    def from_numbers(
+        cls,
+        numbers: npt.NDArray[np.float64],
+        features: Features,
+        *,
+        device: torch.device | str = "cpu",
+    ) -> Cells:
+        """Make tensors of scaled numbers, with NaN where a cell is not observed.
+
+        Examples
+        --------
+        >>> cells = Cells.from_numbers(np.array([[0.5, 2.0], [np.nan, 0.0]]), Features((0, 3)))
+        >>> cells.code.tolist(), cells.observed.tolist()
+        ([[0, 2], [0, 0]], [[True, True], [False, True]])
+        """
+        observed = ~np.isnan(numbers)
+        value = np.where(observed, numbers, 0.0).astype(np.float32)
+        code = None
+        if features.discrete:
+            columns = list(features.discrete)
+            code = np.zeros(numbers.shape, dtype=np.int64)
+            code[:, columns] = value[:, columns]
+            value[:, columns] = observed[:, columns]
+        return cls(
+            torch.from_numpy(value).to(device),
+            None if code is None else torch.from_numpy(code).to(device),
+            torch.from_numpy(observed).to(device),
+        )
+
+    @property
+    def n_observations(self) -> int:
+        """Number of observation nodes."""
+        return self.value.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of feature nodes."""
+        return self.value.shape[1]
+
+    def take(self, rows: Tensor | slice) -> Cells:
+        """Return some of the rows."""
+        code = None if self.code is None else self.code[rows]
+        return Cells(self.value[rows], code, self.observed[rows])
+
+    def hide(self, hidden: Tensor) -> Cells:
+        """Return the cells without the edges that ``hidden`` marks."""
+        return Cells(self.value, self.code, self.observed & ~hidden)
+
+    def pad(self, rows: int) -> Cells:
+        """Return the cells with empty rows added at the end, ``rows`` in all."""
+        missing = rows - self.n_observations
+        if missing <= 0:
+            return self
+
+        def grow(tensor: Tensor) -> Tensor:
+            return torch.cat([tensor, tensor.new_zeros(missing, tensor.shape[1])])
+
+        code = None if self.code is None else grow(self.code)
+        return Cells(grow(self.value), code, grow(self.observed))
+
+    def slots(self, first_slot: Sequence[int]) -> Tensor | None:
+        """Return the slot of every cell, or None when all cells have slot 0."""
+        if self.code is None and not any(first_slot):
+            return None
+        first = torch.tensor(first_slot, device=self.value.device)
+        return first.expand_as(self.value) if self.code is None else self.code + first

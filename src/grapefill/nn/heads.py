@@ -1,0 +1,167 @@
+r"""The two heads of the paper.
+
+.. math::
+
+    \hat D_{uv} = O_{edge}([h_u^{(L)}, h_v^{(L)}]), \qquad
+    \hat Y_u = O_{node}(\hat D_{u \cdot})
+
+Shapes: observations (n, width) and features (m, width) give one number per pair for continuous
+features and one row of logits per pair for discrete ones; an imputed row gives a label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from grapefill.errors import ConfigError
+from grapefill.graph import DensePairs, Features, PairList, Pairs
+from grapefill.nn.config import NetworkConfig, linear
+from grapefill.nn.fused import pair_scores
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What O_edge says about some pairs.
+
+    Parameters
+    ----------
+    value : Tensor
+        One number per pair, in the layout of the pairs; meaningless at discrete features.
+    logits : dict of int to Tensor
+        For every discrete feature, one row of logits for each of its pairs.
+    """
+
+    value: Tensor
+    logits: dict[int, Tensor]
+
+    def imputed_rows(self, features: Features) -> Tensor:
+        """Return the completed rows: a number or category probabilities for every feature.
+
+        Only for predictions of all pairs. The features keep their order; a discrete feature takes
+        as many places as it has categories.
+        """
+        parts = [
+            self.logits[j].softmax(-1) if j in self.logits else self.value[:, j : j + 1]
+            for j in range(features.count)
+        ]
+        return torch.cat(parts, dim=1) if self.logits else self.value
+
+
+class EdgeHead(nn.Module):
+    """O_edge as a perceptron with one hidden layer, or a linear map when ``head_width`` is 0."""
+
+    def __init__(
+        self, features: Features, config: NetworkConfig, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.features = features
+        width = 2 * config.width
+        self.hidden = linear(width, config.head_width, generator) if config.head_width else None
+        self.activation = config.make_activation()
+        self.output = linear(config.head_width or width, features.n_slots, generator)
+        self._relu = config.activation == "relu"
+        first = torch.tensor(features.first_slot)
+        self.register_buffer("first_slot", first, persistent=False)
+        self.first_slot: Tensor
+
+    def forward(self, observations: Tensor, features: Tensor, pairs: Pairs) -> Prediction:
+        """Predict the pairs from the final states of their nodes."""
+        if self._fusible(pairs, observations):
+            assert self.hidden is not None
+            left, right = self._node_parts(observations, features)
+            value = pair_scores(left, right, self.output.weight[0]) + self.output.bias[0]
+            return Prediction(value, {})
+        states = self._states(observations, features, pairs)
+        logits = {}
+        for j in self.features.discrete:
+            slots = self.features.slots_of(j)
+            logits[j] = F.linear(
+                pairs.of_feature(states, j), self.output.weight[slots], self.output.bias[slots]
+            )
+        return Prediction(self._values(states, pairs), logits)
+
+    def _fusible(self, pairs: Pairs, observations: Tensor) -> bool:
+        one_output = self.features.n_slots == 1
+        dense = isinstance(pairs, DensePairs)
+        on_cpu = observations.device.type == "cpu"
+        return self.hidden is not None and self._relu and one_output and dense and on_cpu
+
+    def _node_parts(self, observations: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+        assert self.hidden is not None
+        for_observation, for_feature = self.hidden.weight.tensor_split(2, dim=1)
+        return (
+            F.linear(observations, for_observation, self.hidden.bias),
+            F.linear(features, for_feature),
+        )
+
+    def _states(self, observations: Tensor, features: Tensor, pairs: Pairs) -> Tensor:
+        if self.hidden is None:
+            return pairs.concatenate(observations, features)
+        states: Tensor = self.activation(pairs.spread(*self._node_parts(observations, features)))
+        return states
+
+    def _values(self, states: Tensor, pairs: Pairs) -> Tensor:
+        if not self.features.continuous:
+            return states.new_zeros(states.shape[:-1])
+        if self.features.shared:
+            return F.linear(states, self.output.weight[:1], self.output.bias[:1])[..., 0]
+        weight, bias = self.output.weight[self.first_slot], self.output.bias[self.first_slot]
+        if isinstance(pairs, PairList):
+            rows = weight.index_select(0, pairs.feature)
+            return (states * rows).sum(-1) + bias.index_select(0, pairs.feature)
+        return torch.einsum("nmd,md->nm", states, weight) + bias
+
+
+class CustomEdgeHead(nn.Module):
+    """O_edge as the user's own module.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Maps the concatenated states of an observation and a feature, shape (..., 2 * width), to
+        shape (..., n_slots), see `Features`: one number when the table has no discrete column.
+    features : Features
+        The feature nodes.
+    """
+
+    def __init__(self, module: nn.Module, features: Features) -> None:
+        super().__init__()
+        self.module = module
+        self.features = features
+
+    def forward(self, observations: Tensor, features: Tensor, pairs: Pairs) -> Prediction:
+        """Predict the pairs from the final states of their nodes."""
+        outputs: Tensor = self.module(pairs.concatenate(observations, features))
+        if outputs.shape[-1] != self.features.n_slots:
+            raise ConfigError(
+                f"The given O_edge module returns {outputs.shape[-1]} outputs per cell, this table "
+                f"needs {self.features.n_slots}. Give its last layer that many outputs."
+            )
+        logits = {
+            j: pairs.of_feature(outputs, j)[:, self.features.slots_of(j)]
+            for j in self.features.discrete
+        }
+        return Prediction(self._values(outputs, pairs), logits)
+
+    def _values(self, outputs: Tensor, pairs: Pairs) -> Tensor:
+        first = torch.tensor(self.features.first_slot, device=outputs.device)
+        slot = first[pairs.feature] if isinstance(pairs, PairList) else first
+        return outputs.gather(-1, slot.expand(outputs.shape[:-1])[..., None])[..., 0]
+
+
+class NodeHead(nn.Module):
+    """O_node as a linear map of the imputed row."""
+
+    def __init__(self, features: Features, outputs: int, generator: torch.Generator) -> None:
+        super().__init__()
+        inputs = sum(max(k, 1) for k in features.n_categories)
+        self.output = linear(inputs, outputs, generator)
+
+    def forward(self, imputed_rows: Tensor) -> Tensor:
+        """Predict the labels of completed rows, shape (n, outputs)."""
+        labels: Tensor = self.output(imputed_rows)
+        return labels
