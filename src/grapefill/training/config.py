@@ -1,0 +1,186 @@
+"""How a network is trained, and the presets that join an architecture with a training recipe."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from grapefill.errors import ConfigError
+from grapefill.nn.config import NetworkConfig, check_word
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """A training recipe. The defaults are the paper's.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the table. With ``batch_rows`` an epoch has several steps.
+    batch_rows : int or None
+        Rows per step; None takes all of them, as the paper does.
+    max_steps : int or None
+        Upper limit of steps, whatever the number of epochs.
+    learning_rate : float
+        Peak learning rate of Adam.
+    weight_decay : float
+        Decoupled weight decay (AdamW).
+    schedule : {"constant", "cosine"}
+        Learning rate over time; ``"cosine"`` warms up during the first twentieth of the steps.
+    clip : float
+        Largest norm of the gradient; 0 for no limit.
+    dropout : tuple of float
+        Edge dropout rate: drawn for every row between these two bounds.
+    loss_on : {"observed", "dropped"}
+        Whether the loss is taken on all observed edges or on those that dropout removed.
+    loss : {"squared", "absolute"}
+        Loss of continuous cells. Discrete cells have cross-entropy.
+    average : float
+        Decay of the running average of the weights that is used in the end; 0 uses the last.
+    scaling : {"minmax", "standard"}
+        How continuous columns are scaled, by their observed cells.
+    validation : float
+        Share of the observed cells held out for early stopping; 0 for none.
+    patience : int
+        Validations without improvement before training stops.
+    """
+
+    epochs: int = 20_000
+    batch_rows: int | None = None
+    max_steps: int | None = None
+    learning_rate: float = 0.001
+    weight_decay: float = 0.0
+    schedule: Literal["constant", "cosine"] = "constant"
+    clip: float = 0.0
+    dropout: tuple[float, float] = (0.3, 0.3)
+    loss_on: Literal["observed", "dropped"] = "observed"
+    loss: Literal["squared", "absolute"] = "squared"
+    average: float = 0.0
+    scaling: Literal["minmax", "standard"] = "minmax"
+    validation: float = 0.0
+    patience: int = 10
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or (self.max_steps is not None and self.max_steps < 1):
+            raise ConfigError("TrainingConfig.epochs and max_steps must be at least 1.")
+        if self.batch_rows is not None and self.batch_rows < 1:
+            raise ConfigError("TrainingConfig.batch_rows must be at least 1, or None for all rows.")
+        low, high = self.dropout
+        if not 0 <= low <= high < 1:
+            raise ConfigError("TrainingConfig.dropout must be (low, high), 0 <= low <= high < 1.")
+        if self.loss_on == "dropped" and high == 0:
+            raise ConfigError('loss_on="dropped" needs a dropout rate above 0.')
+        if not 0 <= self.validation < 1 or not 0 <= self.average < 1:
+            raise ConfigError("TrainingConfig.validation and average must be in [0, 1).")
+        if self.learning_rate <= 0 or self.patience < 1:
+            raise ConfigError("TrainingConfig.learning_rate and patience must be positive.")
+        check_word("schedule", self.schedule, ("constant", "cosine"))
+        check_word("loss_on", self.loss_on, ("observed", "dropped"))
+        check_word("loss", self.loss, ("squared", "absolute"))
+        check_word("scaling", self.scaling, ("minmax", "standard"))
+
+    def steps(self, n_rows: int) -> int:
+        """Return the number of steps for a table of ``n_rows`` rows.
+
+        Examples
+        --------
+        >>> TrainingConfig(epochs=10, batch_rows=100).steps(250)
+        30
+        """
+        per_epoch = 1 if self.batch_rows is None else -(-n_rows // self.batch_rows)
+        steps = self.epochs * per_epoch
+        return steps if self.max_steps is None else min(steps, self.max_steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain JSON values."""
+        return asdict(self) | {"dropout": list(self.dropout)}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An architecture and a training recipe.
+
+    Examples
+    --------
+    >>> get_preset("paper").training.epochs
+    20000
+    >>> get_preset("paper").change(epochs=100, width=16).network.width
+    16
+    """
+
+    network: NetworkConfig
+    training: TrainingConfig
+
+    def change(self, **settings: Any) -> Preset:
+        """Return the preset with some settings changed, by the names of the two config classes."""
+        network = {f.name for f in fields(NetworkConfig)}
+        training = {f.name for f in fields(TrainingConfig)}
+        unknown = sorted(set(settings) - network - training)
+        if unknown:
+            names = ", ".join(sorted(network | training))
+            raise ConfigError(f"Unknown setting {unknown[0]!r}. The settings are: {names}.")
+        return Preset(
+            replace(self.network, **{k: v for k, v in settings.items() if k in network}),
+            replace(self.training, **{k: v for k, v in settings.items() if k in training}),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings as plain JSON values."""
+        return {"network": self.network.to_dict(), "training": self.training.to_dict()}
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Preset:
+        """Rebuild a preset from `to_dict`."""
+        training = dict(settings["training"])
+        training["dropout"] = tuple(training["dropout"])
+        return cls(NetworkConfig(**settings["network"]), TrainingConfig(**training))
+
+
+_DEFAULT = Preset(
+    NetworkConfig(
+        width=64,
+        edge_width=32,
+        normalization="layer",
+        residual=True,
+        directed_edges=False,
+        shared_directions=False,
+        value_embedding=True,
+        feature_init="embedding",
+        post_layers=False,
+        own_outputs=True,
+    ),
+    TrainingConfig(
+        epochs=4_000,
+        batch_rows=256,
+        max_steps=3_000,
+        learning_rate=0.003,
+        weight_decay=0.01,
+        clip=1.0,
+        schedule="cosine",
+        dropout=(0.1, 0.6),
+        loss_on="dropped",
+        loss="absolute",
+        average=0.99,
+        scaling="standard",
+    ),
+)
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "paper": Preset(NetworkConfig(), TrainingConfig()),
+        "default": _DEFAULT,
+        "fast": _DEFAULT.change(max_steps=500),
+    }
+)
+
+
+def get_preset(preset: str | Preset) -> Preset:
+    """Return a preset by its name; a `Preset` is returned as it is."""
+    if isinstance(preset, Preset):
+        return preset
+    check_word("preset", preset, tuple(PRESETS))
+    return PRESETS[preset]

@@ -1,0 +1,55 @@
+"""The loss of a prediction on some cells: a regression loss or cross-entropy, cell by cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+if TYPE_CHECKING:
+    from grapefill.graph import Cells, Features, Pairs
+    from grapefill.nn import Prediction
+
+
+def cell_loss(
+    prediction: Prediction,
+    pairs: Pairs,
+    cells: Cells,
+    *,
+    wanted: Tensor,
+    features: Features,
+    kind: Literal["squared", "absolute"],
+) -> Tensor:
+    """Return the mean loss over the wanted cells.
+
+    Parameters
+    ----------
+    prediction : Prediction
+        What O_edge says about ``pairs``.
+    pairs : Pairs
+        The predicted pairs; they contain all wanted cells.
+    cells : Cells
+        The true values.
+    wanted : Tensor of bool, shape (n_observations, n_features)
+        The cells that count.
+    features : Features
+        Which features are discrete.
+    kind : {"squared", "absolute"}
+        Loss of continuous cells.
+    """
+    numeric = wanted
+    if features.discrete:
+        numeric = wanted.clone()
+        numeric[:, list(features.discrete)] = False
+    error = prediction.value - pairs.pick(cells.value)
+    error = error.square() if kind == "squared" else error.abs()
+    total = (error * pairs.pick(numeric)).sum()
+    for j, logits in prediction.logits.items():
+        assert cells.code is not None
+        use = pairs.of_feature(pairs.pick(wanted), j)
+        code = pairs.of_feature(pairs.pick(cells.code), j)
+        each = F.cross_entropy(logits, code, reduction="none")
+        total = total + torch.where(use, each, torch.zeros_like(each)).sum()
+    return total / wanted.sum().clamp(min=1)

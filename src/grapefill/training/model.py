@@ -1,0 +1,216 @@
+"""A fitted model: columns, scaling, network and feature states, without any estimator around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from grapefill.errors import ConfigError, InputError
+from grapefill.graph import Cells, Features, Graph, build_graph, build_pairs
+from grapefill.nn import FeatureStates, GrapeNetwork
+from grapefill.table import Encoded, Scaling, Schema
+from grapefill.training.config import Preset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+    from torch import Tensor, nn
+
+# Rows of a block, so that the states of its cells stay in a processor's cache.
+BLOCK_CELLS = 8_192
+MOST_BLOCK_ROWS = 1_024
+
+
+@dataclass
+class GrapeModel:
+    """Everything that is needed to fill rows of a table.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns at fit.
+    preset : Preset
+        Architecture and training recipe, with the user's changes.
+    features : Features
+        The feature nodes.
+    scaling : Scaling
+        Scaling of the numbers.
+    network : GrapeNetwork
+        The network.
+    layout : {"dense", "edges"}
+        Layout of the graphs that rows are encoded in.
+    states : FeatureStates or None
+        The states of the features on the graph of the training table, once trained.
+    """
+
+    schema: Schema
+    preset: Preset
+    features: Features
+    scaling: Scaling
+    network: GrapeNetwork
+    layout: Literal["dense", "edges"] = "dense"
+    states: FeatureStates | None = None
+
+    @classmethod
+    def create(
+        cls,
+        schema: Schema,
+        encoded: Encoded,
+        preset: Preset,
+        *,
+        generator: torch.Generator,
+        o_edge: nn.Module | None = None,
+    ) -> GrapeModel:
+        """Make an untrained model for a table."""
+        features = describe_features(schema, preset)
+        scaling = Scaling.fit(encoded.numbers, preset.training.scaling, discrete=features.discrete)
+        network = GrapeNetwork(features, preset.network, generator, o_edge=o_edge)
+        return cls(schema, preset, features, scaling, network)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return self.network.feature_init.device
+
+    @property
+    def block_rows(self) -> int:
+        """Rows that are encoded together.
+
+        Always as many, with empty rows added: the same shapes run the same arithmetic, so the
+        result for a row does not depend on how many rows come with it.
+        """
+        return min(MOST_BLOCK_ROWS, max(1, BLOCK_CELLS // self.features.count))
+
+    def to(self, device: torch.device) -> None:
+        """Move network and states to a device."""
+        self.network.to(device)
+        if self.states is not None:
+            layers = tuple(state.to(device) for state in self.states.layers)
+            self.states = FeatureStates(layers, self.states.final.to(device))
+
+    def cells(self, numbers: npt.NDArray[np.float64]) -> Cells:
+        """Turn encoded numbers into tensors."""
+        return Cells.from_numbers(self.scaling.apply(numbers), self.features, device=self.device)
+
+    def freeze_states(self, numbers: npt.NDArray[np.float64]) -> FeatureStates:
+        """Return the states of the features on the graph of these rows."""
+
+        def graphs() -> Iterator[Graph]:
+            for rows in self._blocks(numbers.shape[0]):
+                cells = self.cells(numbers[rows]).pad(self.block_rows)
+                yield build_graph(cells, self.features, self.layout)
+
+        with torch.inference_mode():
+            return self.network.feature_states(graphs)
+
+    def predict(
+        self, numbers: npt.NDArray[np.float64], *, states: FeatureStates | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Predict every cell of some rows.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (rows, features)
+            Encoded rows, NaN where a cell is not observed.
+        states : FeatureStates or None
+            States of the features to encode the rows against; those of the training table when
+            None.
+
+        Returns
+        -------
+        ndarray of shape (rows, features)
+            Predictions in the units of ``numbers``: a number, or the code of the most probable
+            category.
+        """
+        states = self.states if states is None else states
+        if states is None:
+            raise InputError("The model has not been trained.")
+        predicted = np.empty_like(numbers)
+        with torch.inference_mode():
+            for rows in self._blocks(numbers.shape[0]):
+                predicted[rows] = self._predict_block(numbers[rows], states)
+        return self.scaling.undo(predicted)
+
+    def _predict_block(
+        self, numbers: npt.NDArray[np.float64], states: FeatureStates
+    ) -> npt.NDArray[np.float64]:
+        cells = self.cells(numbers).pad(self.block_rows)
+        graph = build_graph(cells, self.features, self.layout)
+        observations = self.network.encode_observations(graph, states)
+        everywhere = build_pairs(cells.observed, "dense")
+        prediction = self.network.predict(observations, states.final, everywhere)
+        values = prediction.value.double().cpu().numpy()[: numbers.shape[0]]
+        for j, logits in prediction.logits.items():
+            values[:, j] = logits.argmax(-1).cpu().numpy()[: numbers.shape[0]]
+        return values
+
+    def _blocks(self, n_rows: int) -> Iterator[slice]:
+        for start in range(0, n_rows, self.block_rows):
+            yield slice(start, start + self.block_rows)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return everything of the model that is a tensor, by name, for a model file."""
+        assert self.states is not None
+        named = {f"network.{name}": t for name, t in self.network.state_dict().items()}
+        named |= {f"states.{i}": t for i, t in enumerate(self.states.layers)}
+        named |= {
+            "states.final": self.states.final,
+            "scaling.center": torch.from_numpy(self.scaling.center),
+            "scaling.scale": torch.from_numpy(self.scaling.scale),
+        }
+        return {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
+
+    def description(self) -> dict[str, Any]:
+        """Return everything of the model that is not a tensor, as plain JSON values."""
+        return {
+            "schema": self.schema.to_dict(),
+            "preset": self.preset.to_dict(),
+            "layout": self.layout,
+        }
+
+    @classmethod
+    def restore(
+        cls,
+        description: dict[str, Any],
+        tensors: dict[str, Tensor],
+        *,
+        o_edge: nn.Module | None = None,
+    ) -> GrapeModel:
+        """Rebuild a model from `description` and `tensors`."""
+        schema = Schema.from_dict(description["schema"])
+        preset = Preset.from_dict(description["preset"])
+        features = describe_features(schema, preset)
+        if o_edge is None and any(name.startswith("network.o_edge.module.") for name in tensors):
+            raise ConfigError(
+                "The model was fitted with an O_edge module of your own. "
+                "Pass the same module as load(path, o_edge=...)."
+            )
+        network = GrapeNetwork(features, preset.network, torch.Generator(), o_edge=o_edge)
+        network.load_state_dict(
+            {
+                name.removeprefix("network."): tensor
+                for name, tensor in tensors.items()
+                if name.startswith("network.")
+            }
+        )
+        network.eval()
+        scaling = Scaling(tensors["scaling.center"].numpy(), tensors["scaling.scale"].numpy())
+        layers = tuple(tensors[f"states.{i}"] for i in range(preset.network.layers + 1))
+        states = FeatureStates(layers, tensors["states.final"])
+        return cls(schema, preset, features, scaling, network, description["layout"], states)
+
+
+def describe_features(schema: Schema, preset: Preset) -> Features:
+    """Return the feature nodes of a table."""
+    columns = [schema.columns[j] for j in schema.features]
+    n_categories = tuple(
+        len(column.categories) if column.kind.is_discrete and column.categories else 0
+        for column in columns
+    )
+    # Embedded values and own outputs both give every feature weights of its own.
+    own = preset.network.own_outputs or preset.network.value_embedding
+    return Features(n_categories, shared=not own)
