@@ -6,9 +6,9 @@ import argparse
 
 import torch
 
-from benchmarks import paper
+from benchmarks import paper, speed
 
-EXPERIMENTS = {"paper": paper}
+EXPERIMENTS = {"paper": paper, "speed": speed}
 
 
 def main() -> None:

@@ -158,38 +158,33 @@ class FusedConv(Function):
 
 
 class _PairScores(Function):
-    """``relu(left[i] + right[j]) @ weight`` for all pairs, in blocks of rows that fit a cache."""
+    """``relu(left[i] + right[j]) @ weight`` for all pairs, one column after the other.
 
-    ROWS = 256
+    The states of one column fit a processor's cache; they are made again in the backward pass.
+    """
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, weight: Tensor) -> Tensor:
-        states = left.new_empty(left.shape[0], *right.shape)
-        scores = left.new_empty(left.shape[0], right.shape[0])
-        for rows in _blocks(left.shape[0], _PairScores.ROWS):
-            torch.add(left[rows, None], right, out=states[rows]).relu_()
-            torch.matmul(states[rows], weight, out=scores[rows])
-        ctx.save_for_backward(states, weight)
-        return scores
+        scores = left.new_empty(right.shape[0], left.shape[0])
+        for column, row in enumerate(right):
+            torch.mv((left + row).relu_(), weight, out=scores[column])
+        ctx.save_for_backward(left, right, weight)
+        return scores.t()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor, Tensor]:
-        (scores_grad,) = gradients
-        states, weight = ctx.saved_tensors
-        left_grad = states.new_empty(states.shape[0], states.shape[2])
-        right_grad = states.new_zeros(states.shape[1:])
+        columns = gradients[0].t().contiguous()
+        left, right, weight = ctx.saved_tensors
+        left_grad, right_grad = torch.zeros_like(left), torch.empty_like(right)
         weight_grad = torch.zeros_like(weight)
-        for rows in _blocks(states.shape[0], _PairScores.ROWS):
-            delta = scores_grad[rows, :, None] * weight
-            weight_grad += scores_grad[rows].reshape(-1) @ states[rows].flatten(0, 1)
-            _relu_gradient_(delta, states[rows], 0, grad_input=delta)
-            torch.sum(delta, dim=1, out=left_grad[rows])
-            right_grad += delta.sum(0)
+        for column, row in enumerate(right):
+            states = (left + row).relu_()
+            weight_grad.addmv_(states.t(), columns[column])
+            delta = torch.outer(columns[column], weight)
+            _relu_gradient_(delta, states, 0, grad_input=delta)
+            left_grad += delta
+            torch.sum(delta, dim=0, out=right_grad[column])
         return left_grad, right_grad, weight_grad
-
-
-def _blocks(total: int, size: int) -> list[slice]:
-    return [slice(start, start + size) for start in range(0, total, size)]
 
 
 def pair_scores(left: Tensor, right: Tensor, weight: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from grapefill.errors import GrapefillWarning
+from grapefill.errors import GrapefillError, GrapefillWarning
 from grapefill.graph import Cells, Graph, Layout, build_graph, build_pairs, choose_layout
 from grapefill.training.loss import cell_loss
 from grapefill.training.progress import Callback, History, Progress
@@ -100,7 +100,13 @@ class Trainer:
         self.network.train()
         try:
             for step, rows in enumerate(self._batches(), start=1):
-                loss = self._step(step, rows)
+                loss = self.step(step, rows)
+                if not math.isfinite(loss):
+                    raise GrapefillError(
+                        f"Training diverged at step {step}: the loss is {loss}. Try a lower "
+                        'learning_rate, for example settings={"learning_rate": '
+                        f"{self.config.learning_rate / 10:g}}}."
+                    )
                 seconds = time.perf_counter() - start
                 last = step == self.steps
                 if bool(self.held_out.any()) and (step % every == 0 or last):
@@ -149,7 +155,8 @@ class Trainer:
                 yield batch
                 done += 1
 
-    def _step(self, step: int, rows: Tensor | slice) -> float:
+    def step(self, step: int, rows: Tensor | slice) -> float:
+        """Take one step on some rows and return its loss."""
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate(step)
         whole = isinstance(rows, slice)

@@ -1,0 +1,132 @@
+"""Speed of training steps: preset "paper" beside a plain gather/scatter implementation."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+
+from benchmarks.plain import PlainTraining
+from benchmarks.results import markdown_table
+from grapefill.graph import Cells, Features
+from grapefill.nn import GrapeNetwork
+from grapefill.training import Trainer, get_preset
+
+if TYPE_CHECKING:
+    import argparse
+
+# Random values in tables of these shapes: the time of a step does not depend on the values.
+SHAPES = {"yacht": (308, 6), "concrete": (1030, 8), "kin8nm": (8192, 8)}
+MISSING = 0.3
+SEED = 0
+
+
+class Steps(Protocol):
+    """Something that trains step by step."""
+
+    def step(self) -> float:
+        """Take one step."""
+
+
+class GrapefillTraining:
+    """Steps of preset "paper"."""
+
+    def __init__(self, values: torch.Tensor, observed: torch.Tensor) -> None:
+        preset = get_preset("paper")
+        generator = torch.Generator().manual_seed(SEED)
+        features = Features((0,) * values.shape[1])
+        network = GrapeNetwork(features, preset.network, generator)
+        cells = Cells(values, None, observed)
+        self.trainer = Trainer(network, cells, preset.training, generator=generator)
+        self.count = 0
+
+    def step(self) -> float:
+        """Take one step over the whole table."""
+        self.count += 1
+        return self.trainer.step(self.count, slice(None))
+
+
+IMPLEMENTATIONS = {"plain": PlainTraining, "grapefill": GrapefillTraining}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line."""
+    parser.add_argument("--tables", nargs="+", default=list(SHAPES), choices=list(SHAPES))
+    parser.add_argument("--rounds", type=int, default=7, help="alternating rounds; median taken")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of a round")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measure and print."""
+    print(
+        f'One step of preset "paper" (3 layers, 64 units, {MISSING:.0%} missing, edge dropout 30%, '
+        f"full batch, seed {SEED}); plain = gather/scatter over directed edges. "
+        f"{os.cpu_count()} cores, {torch.get_num_threads()} threads, torch {torch.__version__}."
+    )
+    rows = []
+    for name in arguments.tables:
+        plain, ours = measure(name, arguments.rounds, arguments.seconds)
+        ratio = statistics.median(o / p for p, o in zip(plain, ours, strict=True))
+        rows.append(
+            [
+                f"{name} {SHAPES[name][0]} x {SHAPES[name][1]}",
+                f"{statistics.median(plain) * 1e3:.1f}",
+                f"{statistics.median(ours) * 1e3:.1f}",
+                f"{1 / statistics.median(ours):.0f}",
+                f"{ratio:.3f}",
+                f"{peak_memory(name, 'plain'):.0f}",
+                f"{peak_memory(name, 'grapefill'):.0f}",
+            ]
+        )
+    header = ["table", "plain ms", "grapefill ms", "steps/s", "ratio", "plain MB", "grapefill MB"]
+    print(markdown_table(header, rows))
+    print("ratio: median over rounds of grapefill's time divided by plain's.")
+    print("MB: peak memory of a process that takes ten steps, Python and torch included.")
+
+
+def measure(name: str, rounds: int, seconds: float) -> tuple[list[float], list[float]]:
+    """Return seconds per step of both implementations, in alternating rounds."""
+    both = [_make(name, implementation) for implementation in IMPLEMENTATIONS]
+    for steps in both:
+        _time(steps, seconds / 4)
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for steps, taken in zip(both, times, strict=True):
+            taken.append(_time(steps, seconds))
+    return times
+
+
+def peak_memory(name: str, implementation: str) -> float:
+    """Return the peak memory of ten steps in MB, measured in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_peak_memory, name, implementation).result()
+
+
+def _peak_memory(name: str, implementation: str) -> float:
+    steps = _make(name, implementation)
+    for _ in range(10):
+        steps.step()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _make(name: str, implementation: str) -> Steps:
+    generator = torch.Generator().manual_seed(SEED)
+    values = torch.rand(SHAPES[name], generator=generator)
+    observed = torch.rand(SHAPES[name], generator=generator) >= MISSING
+    return IMPLEMENTATIONS[implementation](torch.where(observed, values, 0), observed)
+
+
+def _time(steps: Steps, seconds: float) -> float:
+    """Return the time of a step, averaged over about so many seconds."""
+    start = time.perf_counter()
+    count = 0
+    while time.perf_counter() - start < seconds:
+        steps.step()
+        count += 1
+    return (time.perf_counter() - start) / count

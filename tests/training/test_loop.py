@@ -1,0 +1,215 @@
+"""The training loop: what a step sees, when training ends, which weights remain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from grapefill.errors import ConfigError, GrapefillError, GrapefillWarning
+from grapefill.graph import Cells, Features
+from grapefill.nn import GrapeNetwork, NetworkConfig
+from grapefill.training import (
+    History,
+    Preset,
+    Progress,
+    ProgressBar,
+    Trainer,
+    TrainingConfig,
+    get_preset,
+)
+
+SMALL = NetworkConfig(layers=2, width=8, edge_width=8, head_width=8)
+
+
+def make_trainer(
+    n_rows: int = 60,
+    n_categories: tuple[int, ...] = (0, 0, 3),
+    callbacks: Any = (),
+    time_limit: float | None = None,
+    layout: Any = "auto",
+    **settings: Any,
+) -> Trainer:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n_rows)
+    columns = [
+        (x > 0).astype(float) + (x > 1) if k else x + 0.1 * j for j, k in enumerate(n_categories)
+    ]
+    numbers = np.column_stack(columns)
+    numbers[rng.random(numbers.shape) < 0.2] = np.nan
+    features = Features(n_categories)
+    generator = torch.Generator().manual_seed(0)
+    return Trainer(
+        GrapeNetwork(features, SMALL, generator),
+        Cells.from_numbers(numbers, features),
+        TrainingConfig(**({"epochs": 20, "learning_rate": 0.01} | settings)),
+        generator=generator,
+        layout=layout,
+        time_limit=time_limit,
+        callbacks=callbacks,
+    )
+
+
+@pytest.mark.parametrize("layout", ["dense", "edges"])
+@pytest.mark.parametrize("loss_on", ["observed", "dropped"])
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_loss_falls(layout: str, loss_on: str, loss: str) -> None:
+    trainer = make_trainer(layout=layout, loss_on=loss_on, loss=loss, epochs=150)
+    history = trainer.run()
+    assert history.stopped == "finished"
+    assert history.step == list(range(1, 151))
+    assert np.mean(history.loss[-10:]) < 0.7 * np.mean(history.loss[:10])
+
+
+def test_same_seed_same_history_in_both_layouts() -> None:
+    dense = make_trainer(layout="dense").run()
+    edges = make_trainer(layout="edges").run()
+    again = make_trainer(layout="edges").run()
+    assert edges.loss == again.loss
+    np.testing.assert_allclose(dense.loss, edges.loss, rtol=1e-4)
+
+
+def test_a_dropped_edge_is_an_observed_one_and_rates_vary_by_row() -> None:
+    trainer = make_trainer(n_rows=4000, dropout=(0.1, 0.6))
+    dropped = trainer._drop(trainer.cells)
+    assert not (dropped & ~trainer.cells.observed).any()
+    share = dropped.sum() / trainer.cells.observed.sum()
+    assert 0.32 < float(share) < 0.38
+
+
+def test_an_epoch_visits_every_row_once_in_batches_of_like_size() -> None:
+    trainer = make_trainer(n_rows=61, batch_rows=20, epochs=2)
+    batches = list(trainer._batches())
+    assert [len(batch) for batch in batches] == [16, 15, 15, 15] * 2
+    for epoch in (batches[:4], batches[4:]):
+        assert sorted(torch.cat(epoch).tolist()) == list(range(61))
+
+
+def test_held_out_cells_are_observed_hidden_and_leave_every_feature_something() -> None:
+    trainer = make_trainer(n_rows=3, validation=0.9)
+    assert not (trainer.held_out & trainer.cells.observed).any()
+    assert (trainer.held_out | trainer.cells.observed).equal(trainer.truth.observed)
+    had = trainer.truth.observed.any(0)
+    assert trainer.cells.observed.any(0).equal(had)
+
+
+def test_best_weights_are_restored() -> None:
+    def spoil(progress: Progress) -> None:
+        """Ruin the weights after the first half, so that later validations are worse."""
+        if progress.step > 20:
+            with torch.no_grad():
+                for parameter in trainer.network.parameters():
+                    parameter.mul_(1.5)
+
+    trainer = make_trainer(validation=0.2, epochs=40, patience=40, callbacks=[spoil])
+    history = trainer.run()
+    assert history.best_step <= 21
+    assert min(history.validation) < history.validation[-1]
+    expected = min(history.validation)
+    assert trainer._validate(41) == pytest.approx(expected)
+
+
+def test_early_stopping_ends_training() -> None:
+    trainer = make_trainer(validation=0.3, epochs=4000, patience=2, learning_rate=0.5)
+    assert trainer.run().stopped == "early stopping"
+    assert len(trainer.history.step) < 4000
+
+
+def test_time_limit_ends_training() -> None:
+    trainer = make_trainer(epochs=10**6, time_limit=0.2)
+    assert trainer.run().stopped == "time limit"
+
+
+def test_interruption_keeps_the_best_so_far() -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.step == 7:
+            raise KeyboardInterrupt
+
+    trainer = make_trainer(validation=0.2, epochs=100, callbacks=[interrupt])
+    with pytest.warns(GrapefillWarning, match="interrupted"):
+        history = trainer.run()
+    assert history.stopped == "interrupted"
+    assert history.step[-1] == 7
+    assert history.best_step in history.validation_step
+    assert not trainer.network.training
+
+
+def test_divergence_is_an_error() -> None:
+    with pytest.raises(GrapefillError, match=r"Training diverged at step .* lower learning_rate"):
+        make_trainer(learning_rate=1e30, epochs=50).run()
+
+
+def test_averaged_weights_are_used_in_the_end() -> None:
+    trainer = make_trainer(average=0.9, epochs=30)
+    trainer.run()
+    assert trainer.average is not None
+    for used, averaged in zip(
+        trainer.network.parameters(), trainer.average.parameters(), strict=True
+    ):
+        assert torch.equal(used, averaged)
+
+
+def test_cosine_schedule_warms_up_and_ends_at_zero() -> None:
+    trainer = make_trainer(schedule="cosine", epochs=100, learning_rate=1.0)
+    rates = [trainer._learning_rate(step) for step in range(1, 101)]
+    assert rates[0] == pytest.approx(0.2)
+    assert max(rates) == rates[4] == pytest.approx(1.0)
+    assert rates[-1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_progress_tells_steps_and_time_left() -> None:
+    seen: list[Progress] = []
+    make_trainer(epochs=5, callbacks=[seen.append]).run()
+    assert [progress.step for progress in seen] == [1, 2, 3, 4, 5]
+    assert seen[-1].seconds_left == 0
+    assert all(progress.seconds > 0 for progress in seen)
+
+
+def test_progress_bar_shows_losses(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressBar() as bar:
+        bar(Progress(1, 2, 0.5, 0.25, 1.0, 1.0))
+    shown = capsys.readouterr().out
+    assert "Training" in shown
+    assert "loss 0.5000" in shown
+    assert "held-out 0.2500" in shown
+
+
+def test_history_round_trip() -> None:
+    history = make_trainer(epochs=3).run()
+    assert History.from_dict(history.to_dict()) == history
+
+
+def test_presets() -> None:
+    paper = get_preset("paper")
+    assert paper == Preset(NetworkConfig(), TrainingConfig())
+    assert (paper.network.layers, paper.network.width, paper.network.aggregation) == (3, 64, "mean")
+    assert (paper.training.epochs, paper.training.dropout) == (20_000, (0.3, 0.3))
+    for name in ("default", "fast", "paper"):
+        preset = get_preset(name)
+        assert Preset.from_dict(preset.to_dict()) == preset
+
+
+def test_unknown_settings_and_presets_are_refused() -> None:
+    with pytest.raises(ConfigError, match="'paper', 'default', 'fast'"):
+        get_preset("best")
+    with pytest.raises(ConfigError, match="Unknown setting 'widht'"):
+        get_preset("paper").change(widht=3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epochs": 0},
+        {"batch_rows": 0},
+        {"dropout": (0.5, 0.2)},
+        {"dropout": (0.0, 0.0), "loss_on": "dropped"},
+        {"validation": 1.0},
+        {"learning_rate": 0.0},
+        {"loss": "cubic"},
+    ],
+)
+def test_wrong_recipes_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        TrainingConfig(**wrong)
