@@ -46,14 +46,18 @@ def test_only_discrete_features_need_no_slot_for_numbers() -> None:
     assert Features((2, 2), shared=True).first_slot == (0, 2)
 
 
-def test_attribute_is_the_map_of_the_written_out_one_hot() -> None:
-    features = Features((0, 3, 0))
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("n_categories", [(0, 3, 0), (0, 0, 0)])
+def test_attribute_is_the_map_of_the_written_out_one_hot(
+    n_categories: tuple[int, ...], shared: bool
+) -> None:
+    features = Features(n_categories, shared=shared)
     cells = random_cells(7, features, seed=1, observed=1.0)
     table = torch.randn(5, features.n_slots)
     slots = cells.slots(features.first_slot)
-    assert slots is not None
-    one_hot = torch.nn.functional.one_hot(slots, features.n_slots) * cells.value[..., None]
-    expected = one_hot.float() @ table.t()
+    slots = torch.zeros(1, dtype=torch.long) if slots is None else slots
+    one_hot = torch.nn.functional.one_hot(slots.expand_as(cells.value), features.n_slots)
+    expected = (one_hot * cells.value[..., None]) @ table.t()
     dense = DenseGraph(cells, features.first_slot).attribute(table)
     torch.testing.assert_close(dense, expected)
     edges = EdgeGraph(cells, features.first_slot).attribute(table)

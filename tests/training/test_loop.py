@@ -153,7 +153,7 @@ def test_averaged_weights_are_used_in_the_end() -> None:
 
 def test_cosine_schedule_warms_up_and_ends_at_zero() -> None:
     trainer = make_trainer(schedule="cosine", epochs=100, learning_rate=1.0)
-    rates = [trainer._learning_rate(step) for step in range(1, 101)]
+    rates = [trainer._learning_rate(trainer._done(step)) for step in range(1, 101)]
     assert rates[0] == pytest.approx(0.2)
     assert max(rates) == rates[4] == pytest.approx(1.0)
     assert rates[-1] == pytest.approx(0.0, abs=1e-6)

@@ -15,7 +15,7 @@ class EdgeAttributes:
     value : Tensor
         One number per edge, in the layout of the graph.
     slots : Tensor or None
-        One slot per edge; None when all have slot 0.
+        One slot per edge, or a shape that broadcasts to it; None when all have slot 0.
     """
 
     def __init__(self, value: Tensor, slots: Tensor | None) -> None:
@@ -29,7 +29,7 @@ class EdgeAttributes:
         return self.value[..., None] * F.embedding(self.slots, table.t())
 
     def slot_rows(self, table: Tensor) -> Tensor:
-        """Return ``table[slot]`` for every edge; ``table`` is (slots, width)."""
+        """Return ``table[slot]`` for every edge, or what broadcasts; ``table`` is (slots, width)."""
         return table[0] if self.slots is None else F.embedding(self.slots, table)
 
 

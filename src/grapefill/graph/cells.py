@@ -161,8 +161,12 @@ class Cells:
         return Cells(grow(self.value), code, grow(self.observed))
 
     def slots(self, first_slot: Sequence[int]) -> Tensor | None:
-        """Return the slot of every cell, or None when all cells have slot 0."""
+        """Return the slot of every cell.
+
+        A matrix when cells of a feature differ in their slot, one row for all observations when
+        they do not, None when all cells have slot 0.
+        """
         if self.code is None and not any(first_slot):
             return None
         first = torch.tensor(first_slot, device=self.value.device)
-        return first.expand_as(self.value) if self.code is None else self.code + first
+        return first if self.code is None else self.code + first

@@ -79,9 +79,9 @@ class EdgeGraph(PairList, EdgeAttributes):
         observation, feature = cells.observed.nonzero(as_tuple=True)
         PairList.__init__(self, observation, feature, cells.n_observations, cells.n_features)
         slots = cells.slots(first_slot)
-        EdgeAttributes.__init__(
-            self, self.pick(cells.value), None if slots is None else self.pick(slots)
-        )
+        if slots is not None:
+            slots = slots[feature] if slots.ndim == 1 else self.pick(slots)
+        EdgeAttributes.__init__(self, self.pick(cells.value), slots)
         self.at_observation = cells.observed.sum(1)
         self.at_feature = cells.observed.sum(0)
         self._observed = cells.observed

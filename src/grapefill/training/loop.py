@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 BLOCK_CELLS = 65_536
 VALIDATIONS = 40
+WARM_UP = 0.05
 
 
 class Trainer:
@@ -96,6 +97,7 @@ class Trainer:
         start = self.started
         every = max(1, self.steps // VALIDATIONS)
         validation: float | None = None
+        validate = bool(self.held_out.any())
         worse = 0
         self.network.train()
         try:
@@ -109,7 +111,7 @@ class Trainer:
                     )
                 seconds = time.perf_counter() - start
                 last = step == self.steps
-                if bool(self.held_out.any()) and (step % every == 0 or last):
+                if validate and (step % every == 0 or last):
                     validation = self._validate(step)
                     worse = 0 if self.history.best_step == step else worse + 1
                     seconds = time.perf_counter() - start
@@ -158,7 +160,7 @@ class Trainer:
     def step(self, step: int, rows: Tensor | slice) -> float:
         """Take one step on some rows and return its loss."""
         for group in self.optimizer.param_groups:
-            group["lr"] = self._learning_rate(step)
+            group["lr"] = self._learning_rate(self._done(step))
         whole = isinstance(rows, slice)
         cells = self.cells if whole else self.cells.take(rows)
         dropped = self._drop(cells)
@@ -195,15 +197,20 @@ class Trainer:
             rate.uniform_(low, high, generator=self.generator)
         return (chance < rate).to(cells.observed.device) & cells.observed
 
-    def _learning_rate(self, step: int) -> float:
+    def _done(self, step: int) -> float:
+        """Return which share of training is over, in steps or in time, whichever ends first."""
+        done = step / self.steps
+        if self.time_limit is None:
+            return done
+        return min(1.0, max(done, (time.perf_counter() - self.started) / self.time_limit))
+
+    def _learning_rate(self, done: float) -> float:
         peak = self.config.learning_rate
         if self.config.schedule == "constant":
             return peak
-        warm_up = max(1, self.steps // 20)
-        if step <= warm_up:
-            return peak * step / warm_up
-        done = (step - warm_up) / max(1, self.steps - warm_up)
-        return peak * 0.5 * (1 + math.cos(math.pi * done))
+        if done <= WARM_UP:
+            return peak * done / WARM_UP
+        return peak * 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))
 
     def _update_average(self, step: int) -> None:
         if self.average is None:
