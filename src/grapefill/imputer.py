@@ -3,35 +3,48 @@
 from __future__ import annotations
 
 import time
-import warnings
+from collections.abc import Mapping
 from contextlib import ExitStack
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
+
+# Private, yet the only way to learn what both `set_output` and `set_config` ask for.
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from grapefill.errors import ConfigError, GrapefillWarning, InputError, ModelFileError
+from grapefill.errors import ConfigError, InputError, ModelFileError
 from grapefill.files.model import read_model, write_model
 from grapefill.graph import Cells, choose_layout
 from grapefill.nn.config import check_word
 from grapefill.table import Encoded, Kind, Schema, Table
-from grapefill.table.append import append_columns
+from grapefill.table.output import append_columns, as_pandas
+from grapefill.table.usable import (
+    indicator_name,
+    report_useless,
+    require_free_names,
+    require_observed,
+)
 from grapefill.training import History, Preset, Progress, ProgressBar, Trainer, get_preset
+from grapefill.training.device import resolve_device
+from grapefill.training.fill import fill_holes
 from grapefill.training.model import GrapeModel
+from grapefill.training.parameters import from_plain, plain_settings, to_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from torch import nn
 
+    from grapefill.files.model import ModelFile
     from grapefill.graph import Layout
     from grapefill.nn import GrapeNetwork
-
-SLICE_ROWS = 65_536
+    from grapefill.table.cells import Fill
 
 
 class GrapeImputer(TransformerMixin, BaseEstimator):
@@ -57,10 +70,12 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
         A mark for missing cells. NaN, None, NaT, NA and null always count as missing too.
     add_indicator : bool, default=False
         Whether to append a column ``missingindicator_<name>`` for every column that had missing
-        cells at fit.
+        cells at fit, also for one that is left out. Labels of pandas that are not all text become
+        text then.
     keep_empty_features : bool, default=False
         Whether to keep columns that have no observed value at fit. Kept columns are filled with 0
-        where they hold numbers, and stay missing otherwise.
+        where they hold numbers, and stay missing otherwise. A column of the kind
+        ``"passthrough"`` is kept as it is in any case.
     graph_from : {"fit", "transform"}, default="fit"
         Which rows make the graph that a new row is encoded in. ``"fit"``: those seen in fit, so
         that the result for a row does not depend on the rows that come with it.
@@ -71,7 +86,8 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
         How graphs are stored. ``"auto"``: as a dense block when at least half of the cells are
         edges, as a list of edges otherwise.
     o_edge : torch.nn.Module or None, default=None
-        Your own module for the last step, from the states of a row and a column to a cell.
+        Your own module for the last step, from the states of a row and a column to a cell. A copy
+        of it is trained.
     warm_start : bool, default=False
         Whether fit goes on training the network of the previous fit, on the same table or on
         another one with the same columns. Kinds, categories and scaling stay as they were.
@@ -163,20 +179,27 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
         """
         del y
         preset = self._checked_preset()
+        device = resolve_device(self.device)
         table = Table.wrap(X, missing_values=self.missing_values)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         generator = torch.Generator().manual_seed(seed)
-        schema = self._learn_schema(table)
+        model: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
+        schema = self._learn_schema(table, model)
         encoded = schema.encode(table)
-        _require_values(schema, warn=not self.keep_empty_features)
-        model = None
+        history = History()
         if schema.features:
-            model = self._start_model(schema, encoded, preset, generator)
-            self._train(model, encoded, generator)
-        else:
-            self.history_ = History()
-        self.model_ = model
-        self._remember_columns(table, schema)
+            require_observed(encoded)
+            if model is None:
+                model = GrapeModel.create(
+                    schema, encoded, preset, generator=generator, o_edge=self.o_edge
+                )
+            else:
+                model = model.continued(preset)
+            model.to(device)
+            history = self._train(model, encoded, generator)
+        # Only now, so that a fit that fails leaves the imputer as it was.
+        self.model_, self.history_ = model, history
+        self._remember(schema, [j for j in range(table.n_columns) if table.missing(j).any()])
         return self
 
     def transform(self, X: Any) -> Any:
@@ -194,13 +217,19 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
             order and names are kept.
         """
         check_is_fitted(self)
-        table = Table.wrap(X, missing_values=self.missing_values)
-        self.schema_.check(table, estimator=type(self).__name__)
-        filled = table.rebuild(self._fills(table), self._kept_columns())
-        if not self.add_indicator:
-            return filled
-        names, masks = self._indicators(table)
-        return append_columns(filled, names, masks)
+        table = self._checked_table(X)
+        fills = self._zeros(table)
+        if self.model_ is not None:
+            fills |= fill_holes(self.model_, table, graph_from=self.graph_from)
+        filled = table.rebuild(fills, self._kept_columns(self.schema_))
+        if self.add_indicator:
+            names = [indicator_name(table.labels[j]) for j in self.indicator_columns_]
+            filled = append_columns(
+                filled, names, [table.missing(j) for j in self.indicator_columns_]
+            )
+        wanted = _get_output_config("transform", self)["dense"]
+        # scikit-learn would read polars as an array of objects, and pyarrow not at all.
+        return as_pandas(filled) if wanted == "pandas" else filled
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Any:
         """Return the names of the columns that transform gives.
@@ -214,13 +243,10 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
         -------
         ndarray of str
         """
-        check_is_fitted(self, "n_features_in_")
-        from sklearn.utils.validation import _check_feature_names_in
-
-        names = _check_feature_names_in(self, input_features)
-        kept = [names[j] for j in self._kept_columns()]
+        names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        kept = [names[j] for j in self._kept_columns(self.schema_)]
         if self.add_indicator:
-            kept += [f"missingindicator_{names[j]}" for j in self.indicator_columns_]
+            kept += [indicator_name(names[j]) for j in self.indicator_columns_]
         return np.asarray(kept, dtype=object)
 
     def save(self, path: str | Path) -> None:
@@ -232,8 +258,10 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
             The file; by habit its name ends in ``.grape``.
         """
         check_is_fitted(self)
+        left_out = ("o_edge", "callbacks")
+        parameters = self.get_params(deep=False)
         description: dict[str, Any] = {
-            "parameters": self._plain_parameters(),
+            "parameters": to_plain({k: v for k, v in parameters.items() if k not in left_out}),
             "schema": self.schema_.to_dict(),
             "indicator_columns": list(self.indicator_columns_),
             "history": self.history_.to_dict(),
@@ -264,19 +292,28 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
                 f"{str(path)!r} holds a {file.estimator}, not a {cls.__name__}. "
                 f"Load it with {file.estimator}.load."
             )
+        try:
+            return cls._restore(file, o_edge)
+        except (KeyError, TypeError, AttributeError) as error:
+            # The file is whole, so it was written by a version with other parts.
+            raise ModelFileError(
+                f"Cannot load {str(path)!r}: grapefill {file.version} wrote it, and this version "
+                f"does not understand it ({error!r}). Install that version, or fit again."
+            ) from error
+
+    @classmethod
+    def _restore(cls, file: ModelFile, o_edge: nn.Module | None) -> Self:
         stored = file.description
-        parameters = dict(stored["parameters"])
-        if isinstance(parameters["preset"], dict):
-            parameters["preset"] = Preset.from_dict(parameters["preset"])
-        imputer = cls(**parameters, o_edge=o_edge)
-        imputer.schema_ = Schema.from_dict(stored["schema"])
-        imputer.indicator_columns_ = tuple(stored["indicator_columns"])
-        imputer.history_ = History.from_dict(stored["history"])
-        imputer._remember_names(imputer.schema_)
+        imputer = cls(**from_plain(stored["parameters"]), o_edge=o_edge)
+        schema = Schema.from_dict(stored["schema"])
         imputer.model_ = None
         if stored["model"] is not None:
-            imputer.model_ = GrapeModel.restore(stored["model"], file.tensors, o_edge=o_edge)
-            imputer.model_.to(imputer._resolved_device())
+            imputer.model_ = GrapeModel.restore(
+                schema, stored["model"], file.tensors, o_edge=o_edge
+            )
+            imputer.model_.to(resolve_device(imputer.device))
+        imputer.history_ = History.from_dict(stored["history"])
+        imputer._remember(schema, stored["indicator_columns"])
         return imputer
 
     @property
@@ -299,68 +336,52 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
             ``imputer.network_(cells)`` gives the imputed rows as a tensor with gradient.
         """
         check_is_fitted(self)
-        table = Table.wrap(X, missing_values=self.missing_values)
-        self.schema_.check(table, estimator=type(self).__name__)
+        table = self._checked_table(X)
         if self.model_ is None:
-            raise InputError("None of the columns seen in fit can be imputed.")
+            raise InputError(
+                "None of the columns seen in fit can be imputed, so there is no network. Fit on a "
+                "table with a column of numbers, categories, booleans or dates."
+            )
         return self.model_.cells(self.schema_.encode(table).numbers)
 
     def _checked_preset(self) -> Preset:
         check_word("graph_from", self.graph_from, ("fit", "transform"))
         check_word("layout", self.layout, ("auto", "dense", "edges"))
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ConfigError(f"time_limit must be positive or None, got {self.time_limit!r}.")
-        return get_preset(self.preset).change(**(self.settings or {}))
-
-    def _resolved_device(self) -> torch.device:
-        if self.device != "auto":
-            try:
-                return torch.device(self.device)
-            except RuntimeError as error:
-                raise ConfigError(f"device={self.device!r} is not a torch device.") from error
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-
-    def _remember_columns(self, table: Table, schema: Schema) -> None:
-        self.schema_ = schema
-        self._remember_names(schema)
-        self.indicator_columns_ = tuple(j for j in self._kept_columns() if table.missing(j).any())
-
-    def _remember_names(self, schema: Schema) -> None:
-        self.n_features_in_ = len(schema.columns)
-        if schema.named:
-            self.feature_names_in_ = np.asarray(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _learn_schema(self, table: Table) -> Schema:
-        previous: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
-        if previous is None:
-            return Schema.infer(table, kinds=self.kinds)
-        previous.schema.check(table, estimator=type(self).__name__)
-        return previous.schema
-
-    def _start_model(
-        self, schema: Schema, encoded: Encoded, preset: Preset, generator: torch.Generator
-    ) -> GrapeModel:
-        """Return the network of the previous fit with ``warm_start``, or a new one."""
-        previous: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
-        if previous is None:
-            return GrapeModel.create(
-                schema, encoded, preset, generator=generator, o_edge=self.o_edge
-            )
-        if previous.preset.network != preset.network:
+        limit = self.time_limit
+        if limit is not None and not (isinstance(limit, Real) and limit > 0):
+            raise ConfigError(f"time_limit must be positive seconds or None, got {limit!r}.")
+        for name in ("settings", "kinds"):
+            if not isinstance(getattr(self, name), Mapping | None):
+                raise ConfigError(f"{name} must be a dict or None, got {getattr(self, name)!r}.")
+        if callable(self.callbacks):
+            raise ConfigError("callbacks must be a sequence. Pass a list: [callback].")
+        try:
+            return get_preset(self.preset).change(**plain_settings(self.settings or {}))
+        except TypeError as error:
             raise ConfigError(
-                "warm_start goes on training the network of the previous fit, but the settings "
-                "now ask for another architecture. Set warm_start=False to start afresh."
-            )
-        previous.preset = preset
-        return previous
+                f"settings has a value of the wrong type: {error}. See NetworkConfig and "
+                "TrainingConfig for what each setting may be."
+            ) from error
 
-    def _train(self, model: GrapeModel, encoded: Encoded, generator: torch.Generator) -> None:
+    def _checked_table(self, X: Any) -> Table:
+        table = Table.wrap(X, missing_values=self.missing_values)
+        self.schema_.check(table, estimator=type(self).__name__)
+        return table
+
+    def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
+        if previous is None:
+            schema = Schema.infer(table, kinds=self.kinds)
+            if not self.keep_empty_features:
+                report_useless(schema)
+        else:
+            schema = previous.schema
+            schema.check(table, estimator=type(self).__name__)
+        if self.add_indicator:
+            require_free_names(table, self._kept_columns(schema))
+        return schema
+
+    def _train(self, model: GrapeModel, encoded: Encoded, generator: torch.Generator) -> History:
         start = time.perf_counter()
-        model.to(self._resolved_device())
         model.layout = choose_layout(self.layout, float(encoded.observed.mean()))
         with ExitStack() as stack:
             callbacks = list(self.callbacks or ())
@@ -376,75 +397,31 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
                 callbacks=callbacks,
                 started=start,
             )
-            self.history_ = trainer.run()
+            history = trainer.run()
         model.states = model.freeze_states(encoded.numbers)
+        return history
 
-    def _kept_columns(self) -> list[int]:
-        columns = self.schema_.columns
-        return [j for j, c in enumerate(columns) if self.keep_empty_features or not c.empty]
+    def _remember(self, schema: Schema, indicator_columns: Sequence[int]) -> None:
+        self.schema_ = schema
+        self.indicator_columns_ = tuple(indicator_columns)
+        self.n_features_in_ = len(schema.columns)
+        if schema.named:
+            self.feature_names_in_ = np.asarray(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
-    def _fills(self, table: Table) -> dict[int, tuple[Any, Any]]:
-        """Return what to write into which rows of which columns."""
-        fills = self._empty_fills(table)
-        model = self.model_
-        if model is None or not table.n_rows:
-            return fills
-        states = None
-        if self.graph_from == "transform":
-            states = model.freeze_states(self.schema_.encode(table).numbers)
-        positions: dict[int, list[Any]] = {j: [] for j in self.schema_.features}
-        numbers: dict[int, list[Any]] = {j: [] for j in self.schema_.features}
-        for start in range(0, table.n_rows, SLICE_ROWS):
-            part = table.slice(start, min(start + SLICE_ROWS, table.n_rows))
-            encoded = self.schema_.encode(part)
-            holes = encoded.fillable
-            # Rows without holes need no prediction.
-            rows = np.flatnonzero(holes.any(axis=1))
-            predicted = model.predict(encoded.numbers[rows], states=states)
-            for at, j in enumerate(self.schema_.features):
-                use = holes[rows, at]
-                positions[j].append(rows[use] + start)
-                numbers[j].append(predicted[use, at])
-        for j in self.schema_.features:
-            where = np.concatenate(positions[j])
-            if where.size:
-                values = self.schema_.columns[j].decode(np.concatenate(numbers[j]))
-                fills[j] = (where, values)
-        return fills
+    def _kept_columns(self, schema: Schema) -> list[int]:
+        kept = enumerate(schema.columns)
+        return [j for j, column in kept if self.keep_empty_features or not column.useless]
 
-    def _empty_fills(self, table: Table) -> dict[int, tuple[Any, Any]]:
+    def _zeros(self, table: Table) -> dict[int, Fill]:
         """Return the zeros for number columns that had no value at fit."""
-        fills = {}
-        for j in self._kept_columns():
-            column = self.schema_.columns[j]
-            if column.empty and column.family == "number":
+        fills: dict[int, Fill] = {}
+        for j, column in enumerate(self.schema_.columns):
+            if column.useless and column.family == "number":
                 where = np.flatnonzero(table.missing(j))
                 fills[j] = (where, np.zeros(where.size))
         return fills
-
-    def _indicators(self, table: Table) -> tuple[list[str], list[Any]]:
-        names = [f"missingindicator_{table.labels[j]}" for j in self.indicator_columns_]
-        return names, [table.missing(j) for j in self.indicator_columns_]
-
-    def _plain_parameters(self) -> dict[str, Any]:
-        """Return the parameters that make sense in a file, as plain JSON values."""
-        left_out = ("o_edge", "callbacks", "random_state")
-        parameters = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in left_out
-        }
-        if isinstance(parameters["preset"], Preset):
-            parameters["preset"] = parameters["preset"].to_dict()
-        if self.kinds is not None:
-            parameters["kinds"] = {str(k): str(Kind(v)) for k, v in self.kinds.items()}
-        missing = self.missing_values
-        if missing is not None and not isinstance(missing, str | int | float):
-            # pandas.NA and numpy scalars; NA counts as missing whatever the mark is.
-            parameters["missing_values"] = missing.item() if hasattr(missing, "item") else np.nan
-        if isinstance(self.random_state, int):
-            parameters["random_state"] = self.random_state
-        return parameters
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -453,21 +430,3 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _require_values(schema: Schema, *, warn: bool) -> None:
-    """Refuse a table without a single value, and name the columns that have none."""
-    empty = [column.name for column in schema.columns if column.empty]
-    if len(empty) == len(schema.columns):
-        raise InputError(
-            "Every cell is missing: there is nothing to learn from. Check missing_values and "
-            "whether the right columns were read."
-        )
-    if empty and warn:
-        warnings.warn(
-            "These columns have no observed value and are not used: "
-            + ", ".join(map(repr, empty))
-            + ". They are left out of the result unless keep_empty_features=True.",
-            GrapefillWarning,
-            stacklevel=3,
-        )

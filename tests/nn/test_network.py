@@ -169,6 +169,13 @@ def test_an_own_head_of_the_wrong_width_is_refused() -> None:
         network(make_cells(network))
 
 
+def test_an_own_head_with_the_wrong_inputs_is_refused() -> None:
+    config = NetworkConfig(width=8, edge_width=8)
+    network = GrapeNetwork(Features((0,)), config, torch.Generator(), o_edge=nn.Linear(5, 1))
+    with pytest.raises(ConfigError, match="first layer needs 16 inputs"):
+        network(make_cells(network))
+
+
 def test_imputed_rows_hold_numbers_and_probabilities() -> None:
     network = make("paper")
     rows = network(make_cells(network))

@@ -191,6 +191,10 @@ def test_presets() -> None:
         assert Preset.from_dict(preset.to_dict()) == preset
 
 
+def test_one_dropout_rate_is_enough() -> None:
+    assert TrainingConfig(dropout=0.2).dropout == (0.2, 0.2)  # type: ignore[arg-type]
+
+
 def test_unknown_settings_and_presets_are_refused() -> None:
     with pytest.raises(ConfigError, match="'paper', 'default', 'fast'"):
         get_preset("best")

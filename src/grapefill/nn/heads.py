@@ -135,7 +135,14 @@ class CustomEdgeHead(nn.Module):
 
     def forward(self, observations: Tensor, features: Tensor, pairs: Pairs) -> Prediction:
         """Predict the pairs from the final states of their nodes."""
-        outputs: Tensor = self.module(pairs.concatenate(observations, features))
+        states = pairs.concatenate(observations, features)
+        try:
+            outputs: Tensor = self.module(states)
+        except RuntimeError as error:
+            raise ConfigError(
+                f"The given O_edge module cannot take inputs of shape {tuple(states.shape)}: its "
+                f"first layer needs {states.shape[-1]} inputs ({error})."
+            ) from error
         if outputs.shape[-1] != self.features.n_slots:
             raise ConfigError(
                 f"The given O_edge module returns {outputs.shape[-1]} outputs per cell, this table "

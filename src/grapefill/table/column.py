@@ -92,6 +92,11 @@ class Column:
         return self.kind is not Kind.PASSTHROUGH and not self.empty
 
     @property
+    def useless(self) -> bool:
+        """Whether it had no value at fit, and nobody asked for it to pass through."""
+        return self.empty and self.kind is not Kind.PASSTHROUGH
+
+    @property
     def origin(self) -> int:
         """What is subtracted from integers too large for float64, so that differences survive."""
         if self.extent is None or max(map(abs, self.extent)) <= EXACT_LIMIT:

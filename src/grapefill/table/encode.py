@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,15 +13,18 @@ from grapefill.table.arrays import BoolArray, FloatArray, counts_in_unit, offset
 from grapefill.table.kinds import Form
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from grapefill.table.cells import Cells
     from grapefill.table.column import Column
     from grapefill.table.table import Table
 
-__all__ = ["Encoded", "encode_table"]
+__all__ = ["Encoded", "Strangers", "encode_table", "join_strangers", "warn_strangers"]
 
 _SHOWN = 3
+
+Strangers = dict[str, list[Any]]
+"""Names of columns and the values in them that were not there at fit."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,14 @@ class Encoded:
         Where the observation has an edge to the feature.
     unseen : ndarray of bool, same shape
         Where a category stands that fit never saw: no edge, yet nothing to fill.
+    strangers : dict of str to list
+        These categories, by the name of their column.
     """
 
     numbers: FloatArray
     observed: BoolArray
     unseen: BoolArray
+    strangers: Strangers = field(default_factory=dict)
 
     @property
     def fillable(self) -> BoolArray:
@@ -48,15 +54,13 @@ class Encoded:
         return ~(self.observed | self.unseen)
 
 
-def encode_table(
-    table: Table, columns: Sequence[Column], features: Sequence[int], *, warn: bool = True
-) -> Encoded:
-    """Encode the feature columns of a table; one warning names all unseen categories."""
+def encode_table(table: Table, columns: Sequence[Column], features: Sequence[int]) -> Encoded:
+    """Encode the feature columns of a table."""
     shape = (table.n_rows, len(features))
     numbers = np.empty(shape)
     observed = np.empty(shape, dtype=bool)
     unseen = np.zeros(shape, dtype=bool)
-    strangers = []
+    strangers: Strangers = {}
     for at, j in enumerate(features):
         column, cells = columns[j], table.cells(j)
         missing = cells.missing
@@ -69,17 +73,38 @@ def encode_table(
             if column.categories is not None:
                 np.greater(np.isnan(encoded), missing, out=unseen[:, at])
                 if unseen[:, at].any():
-                    strangers.append(f"{column.name!r} ({_values(cells, column)})")
+                    strangers[column.name] = _strange_values(cells, column)
         observed[:, at] = ~(missing | unseen[:, at])
-    if strangers and warn:
-        warnings.warn(
-            "Categories that were not there at fit, in column " + ", ".join(strangers) + ". These "
-            "cells stay as they are and the network does not see them. Fit again on a table that "
-            "has them to make use of them.",
-            GrapefillWarning,
-            stacklevel=3,
-        )
-    return Encoded(numbers, observed, unseen)
+    return Encoded(numbers, observed, unseen, strangers)
+
+
+def join_strangers(parts: Iterable[Mapping[str, list[Any]]]) -> Strangers:
+    """Put together what the parts of a table have of unseen categories, each named once.
+
+    Examples
+    --------
+    >>> join_strangers([{"color": ["red"]}, {"color": ["red", "blue"]}])
+    {'color': ['red', 'blue']}
+    """
+    joined: Strangers = {}
+    for part in parts:
+        for name, values in part.items():
+            joined[name] = list(dict.fromkeys(joined.get(name, []) + values))
+    return joined
+
+
+def warn_strangers(strangers: Mapping[str, list[Any]]) -> None:
+    """Warn once of all unseen categories, if there are any."""
+    if not strangers:
+        return
+    listed = ", ".join(f"{name!r} ({_some(values)})" for name, values in strangers.items())
+    warnings.warn(
+        f"Categories that were not there at fit, in column {listed}. These cells stay as they are "
+        "and the network does not see them. Fit again on a table that has them to make use of "
+        "them.",
+        GrapefillWarning,
+        stacklevel=3,
+    )
 
 
 def _encode_column(column: Column, cells: Cells) -> FloatArray:
@@ -98,9 +123,12 @@ def _encode_column(column: Column, cells: Cells) -> FloatArray:
     return cells.numbers() - column.origin
 
 
-def _values(cells: Cells, column: Column) -> str:
-    """List a few of the values fit did not see."""
+def _strange_values(cells: Cells, column: Column) -> list[Any]:
+    """Return the values fit did not see."""
     known = set(column.categories or ())
-    strange = [value for value in cells.distinct() if value not in known]
-    shown = ", ".join(repr(value) for value in strange[:_SHOWN])
-    return shown + (", ..." if len(strange) > _SHOWN else "")
+    return [value for value in cells.distinct() if value not in known]
+
+
+def _some(values: Sequence[Any]) -> str:
+    shown = ", ".join(repr(value) for value in values[:_SHOWN])
+    return shown + (", ..." if len(values) > _SHOWN else "")

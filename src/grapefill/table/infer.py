@@ -62,7 +62,7 @@ _KINDS: dict[Form, tuple[Kind, ...]] = {
     Form.CATEGORY: (Kind.CATEGORICAL,),
     Form.DATETIME: (Kind.DATETIME,),
     Form.DURATION: (Kind.DATETIME,),
-    Form.EMPTY: (Kind.PASSTHROUGH, *Kind),
+    Form.EMPTY: tuple(Kind),
     Form.OTHER: (),
 }
 """Kinds a form allows, the usual one first; passthrough always is."""

@@ -45,14 +45,20 @@ class Scaling:
         discrete: Sequence[int],
     ) -> Scaling:
         """Learn the scaling from the numbers that are not NaN; every column has at least one."""
+        largest = np.nanmax(np.abs(numbers), axis=0)
+        # Squares of larger numbers would overflow.
+        unit = np.where(largest > 1e100, largest, 1.0)
+        moderate = numbers / unit
         if method == "minmax":
-            center = np.nanmin(numbers, axis=0)
-            scale = np.nanmax(numbers, axis=0) - center
+            center = np.nanmin(moderate, axis=0)
+            scale = np.nanmax(moderate, axis=0) - center
         else:
-            center = np.nanmean(numbers, axis=0)
-            scale = np.nanstd(numbers, axis=0)
+            center = np.nanmean(moderate, axis=0)
+            scale = np.nanstd(moderate, axis=0)
+        with np.errstate(over="ignore"):
+            center, scale = center * unit, np.minimum(scale * unit, np.finfo(np.float64).max)
         # A constant column has nothing to scale by; a spread below rounding error is no spread.
-        flat = scale <= 1e-12 * np.nanmax(np.abs(numbers), axis=0)
+        flat = scale <= 1e-12 * largest
         scale = np.where(flat, 1.0, scale)
         center[list(discrete)] = 0.0
         scale[list(discrete)] = 1.0
@@ -60,8 +66,10 @@ class Scaling:
 
     def apply(self, numbers: FloatArray) -> FloatArray:
         """Scale numbers."""
-        return (numbers - self.center) / self.scale
+        # Halves, since the difference of two large numbers may be too large.
+        return (numbers * 0.5 - self.center * 0.5) / (self.scale * 0.5)
 
     def undo(self, scaled: FloatArray) -> FloatArray:
-        """Turn scaled numbers back."""
-        return scaled * self.scale + self.center
+        """Turn scaled numbers back; one too large for a float becomes infinite."""
+        with np.errstate(over="ignore"):
+            return scaled * self.scale + self.center

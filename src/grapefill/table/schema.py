@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from grapefill.errors import GrapefillWarning, InputError
 from grapefill.table.column import Column
 from grapefill.table.consistency import are_feature_names, check_columns, check_names
-from grapefill.table.encode import Encoded, encode_table
+from grapefill.table.encode import Encoded, encode_table, warn_strangers
 from grapefill.table.infer import infer_column
 from grapefill.table.kinds import Kind
 
@@ -120,9 +120,12 @@ class Schema:
         check_names(self.names, names, estimator=estimator)
         check_columns(self.columns, table, estimator=estimator)
 
-    def encode(self, table: Table) -> Encoded:
-        """Turn a checked table into numbers; see `Encoded`."""
-        return encode_table(table, self.columns, self.features)
+    def encode(self, table: Table, *, warn: bool = True) -> Encoded:
+        """Turn a checked table into numbers, see `Encoded`; warn of categories fit did not see."""
+        encoded = encode_table(table, self.columns, self.features)
+        if warn:
+            warn_strangers(encoded.strangers)
+        return encoded
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema in plain JSON types."""

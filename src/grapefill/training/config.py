@@ -33,8 +33,8 @@ class TrainingConfig:
         Learning rate over time; ``"cosine"`` warms up during the first twentieth of the steps.
     clip : float
         Largest norm of the gradient; 0 for no limit.
-    dropout : tuple of float
-        Edge dropout rate: drawn for every row between these two bounds.
+    dropout : float or tuple of float
+        Edge dropout rate; two numbers mean that it is drawn for every row between them.
     loss_on : {"observed", "dropped"}
         Whether the loss is taken on all observed edges or on those that dropout removed.
     loss : {"squared", "absolute"}
@@ -69,6 +69,8 @@ class TrainingConfig:
             raise ConfigError("TrainingConfig.epochs and max_steps must be at least 1.")
         if self.batch_rows is not None and self.batch_rows < 1:
             raise ConfigError("TrainingConfig.batch_rows must be at least 1, or None for all rows.")
+        if isinstance(self.dropout, int | float):
+            object.__setattr__(self, "dropout", (self.dropout, self.dropout))
         low, high = self.dropout
         if not 0 <= low <= high < 1:
             raise ConfigError("TrainingConfig.dropout must be (low, high), 0 <= low <= high < 1.")

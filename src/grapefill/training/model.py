@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from grapefill.errors import ConfigError, InputError
 from grapefill.graph import Cells, Features, Graph, build_graph, build_pairs
 from grapefill.nn import FeatureStates, GrapeNetwork
+from grapefill.nn.heads import CustomEdgeHead
 from grapefill.table import Encoded, Scaling, Schema
 from grapefill.training.config import Preset
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 # Rows of a block, so that the states of its cells stay in a processor's cache.
 BLOCK_CELLS = 8_192
 MOST_BLOCK_ROWS = 1_024
+# A scaled number at fit cannot be farther out unless there are a hundred million rows. In a new
+# row it can, and must not leave the range of float32.
+FARTHEST = 1e4
 
 
 @dataclass
@@ -65,11 +70,20 @@ class GrapeModel:
         generator: torch.Generator,
         o_edge: nn.Module | None = None,
     ) -> GrapeModel:
-        """Make an untrained model for a table."""
+        """Make an untrained model for a table; a copy of ``o_edge`` becomes part of it."""
         features = describe_features(schema, preset)
         scaling = Scaling.fit(encoded.numbers, preset.training.scaling, discrete=features.discrete)
-        network = GrapeNetwork(features, preset.network, generator, o_edge=o_edge)
+        network = GrapeNetwork(features, preset.network, generator, o_edge=copy.deepcopy(o_edge))
         return cls(schema, preset, features, scaling, network)
+
+    def continued(self, preset: Preset) -> GrapeModel:
+        """Return a copy to go on training with another recipe; this model stays as it is."""
+        if preset.network != self.preset.network:
+            raise ConfigError(
+                "warm_start goes on training the network of the previous fit, but the settings "
+                "now ask for another architecture. Set warm_start=False to start afresh."
+            )
+        return replace(self, preset=preset, network=copy.deepcopy(self.network), states=None)
 
     @property
     def device(self) -> torch.device:
@@ -94,7 +108,10 @@ class GrapeModel:
 
     def cells(self, numbers: npt.NDArray[np.float64]) -> Cells:
         """Turn encoded numbers into tensors."""
-        return Cells.from_numbers(self.scaling.apply(numbers), self.features, device=self.device)
+        scaled = self.scaling.apply(numbers)
+        continuous = list(self.features.continuous)
+        scaled[:, continuous] = np.clip(scaled[:, continuous], -FARTHEST, FARTHEST)
+        return Cells.from_numbers(scaled, self.features, device=self.device)
 
     def freeze_states(self, numbers: npt.NDArray[np.float64]) -> FeatureStates:
         """Return the states of the features on the graph of these rows."""
@@ -165,38 +182,49 @@ class GrapeModel:
         return {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
 
     def description(self) -> dict[str, Any]:
-        """Return everything of the model that is not a tensor, as plain JSON values."""
+        """Return what is neither a tensor nor the schema, as plain JSON values."""
         return {
-            "schema": self.schema.to_dict(),
             "preset": self.preset.to_dict(),
             "layout": self.layout,
+            "own_o_edge": isinstance(self.network.o_edge, CustomEdgeHead),
         }
 
     @classmethod
     def restore(
         cls,
+        schema: Schema,
         description: dict[str, Any],
         tensors: dict[str, Tensor],
         *,
         o_edge: nn.Module | None = None,
     ) -> GrapeModel:
-        """Rebuild a model from `description` and `tensors`."""
-        schema = Schema.from_dict(description["schema"])
-        preset = Preset.from_dict(description["preset"])
-        features = describe_features(schema, preset)
-        if o_edge is None and any(name.startswith("network.o_edge.module.") for name in tensors):
+        """Rebuild a model from `description` and `tensors`; ``o_edge`` is copied."""
+        if description["own_o_edge"] and o_edge is None:
             raise ConfigError(
                 "The model was fitted with an O_edge module of your own. "
                 "Pass the same module as load(path, o_edge=...)."
             )
-        network = GrapeNetwork(features, preset.network, torch.Generator(), o_edge=o_edge)
-        network.load_state_dict(
-            {
-                name.removeprefix("network."): tensor
-                for name, tensor in tensors.items()
-                if name.startswith("network.")
-            }
+        if o_edge is not None and not description["own_o_edge"]:
+            raise ConfigError("The model was fitted without an O_edge module. Load it without.")
+        preset = Preset.from_dict(description["preset"])
+        features = describe_features(schema, preset)
+        network = GrapeNetwork(
+            features, preset.network, torch.Generator(), o_edge=copy.deepcopy(o_edge)
         )
+        weights = {
+            name.removeprefix("network."): tensor
+            for name, tensor in tensors.items()
+            if name.startswith("network.")
+        }
+        try:
+            network.load_state_dict(weights)
+        except RuntimeError as error:
+            if o_edge is None:
+                raise
+            raise ConfigError(
+                f"The weights in the file do not fit the given O_edge module: {error}. Pass a "
+                "module built like the one at fit."
+            ) from error
         network.eval()
         scaling = Scaling(tensors["scaling.center"].numpy(), tensors["scaling.scale"].numpy())
         layers = tuple(tensors[f"states.{i}"] for i in range(preset.network.layers + 1))

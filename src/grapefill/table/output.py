@@ -1,4 +1,4 @@
-"""Add yes/no columns at the end of a caller's table."""
+"""What happens to a rebuilt table before the caller gets it: more columns, another container."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.dependencies import is_pandas_dataframe
+
+from grapefill.table.consistency import are_feature_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from grapefill.table.arrays import BoolArray
 
-__all__ = ["append_columns"]
+__all__ = ["append_columns", "as_pandas"]
 
 
 def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray]) -> Any:
     """Return the table with boolean columns appended, in the same container.
 
-    An array has one dtype for all columns, so there True is 1.
+    An array has one dtype for all columns, so True is 1 among numbers, and arrays of text or dates
+    become arrays of objects. Labels of pandas that are not all text become text: scikit-learn
+    refuses a mixture.
 
     Examples
     --------
@@ -28,15 +33,22 @@ def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray
     """
     if isinstance(table, np.ndarray):
         extra = np.column_stack(columns) if columns else np.empty((len(table), 0), bool)
-        if table.dtype.kind in "USO":
+        if table.dtype.kind not in "biuf":
             return np.hstack([table.astype(object), extra.astype(object)])
         return np.hstack([table, extra.astype(table.dtype)])
+    if is_pandas_dataframe(table) and not are_feature_names(tuple(table.columns)):
+        table = table.set_axis([str(label) for label in table.columns], axis=1)
     frame = nw.from_native(table, eager_only=True)
     series = [
         nw.new_series(name, column, nw.Boolean(), backend=frame.implementation)
         for name, column in zip(names, columns, strict=True)
     ]
-    if frame.implementation.is_pandas_like():
-        # Without the caller's index the columns would be aligned by position to 0, 1, 2, ...
-        series = [nw.maybe_set_index(each, index=table.index) for each in series]
+    # Narwhals gives them the caller's index, so pandas has nothing to align.
     return frame.with_columns(*series).to_native()
+
+
+def as_pandas(table: Any) -> Any:
+    """Return a polars or pyarrow table as a pandas one; anything else as it is."""
+    if isinstance(table, np.ndarray) or is_pandas_dataframe(table):
+        return table
+    return nw.from_native(table, eager_only=True).to_pandas()

@@ -1,0 +1,33 @@
+"""Where the network runs."""
+
+from __future__ import annotations
+
+import torch
+
+from grapefill.errors import ConfigError
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """Return the device that a caller named; ``"auto"`` takes cuda, then mps, then cpu.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such device, or not in this machine.
+
+    Examples
+    --------
+    >>> resolve_device("cpu")
+    device(type='cpu')
+    """
+    if device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        # Without CUDA compiled in torch raises an AssertionError.
+        raise ConfigError(
+            f"device={device!r} cannot be used here: {error}. Use 'auto' or 'cpu'."
+        ) from error

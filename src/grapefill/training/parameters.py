@@ -1,0 +1,91 @@
+"""The parameters of an estimator as a model file can hold them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from grapefill.table import Kind
+from grapefill.table.marks import read_mark
+from grapefill.training.config import Preset
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as plain JSON values.
+
+    A `random_state` that is not a whole number has no place in a file and becomes None.
+
+    Examples
+    --------
+    >>> to_plain({"kinds": {0: Kind.ORDINAL}, "missing_values": np.int64(-1)})
+    {'kinds': [[0, 'ordinal']], 'missing_values': -1}
+    """
+    return {name: _plain(name, value) for name, value in parameters.items()}
+
+
+def from_plain(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo `to_plain`.
+
+    Examples
+    --------
+    >>> from_plain({"kinds": [[0, "ordinal"]], "width": 3})
+    {'kinds': {0: 'ordinal'}, 'width': 3}
+    """
+    parameters = dict(stored)
+    if isinstance(parameters.get("preset"), dict):
+        parameters["preset"] = Preset.from_dict(parameters["preset"])
+    if parameters.get("kinds") is not None:
+        parameters["kinds"] = dict(parameters["kinds"])
+    if parameters.get("settings") is not None:
+        parameters["settings"] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in parameters["settings"].items()
+        }
+    return parameters
+
+
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with Python's numbers for numpy's, as a search over a grid gives them.
+
+    Examples
+    --------
+    >>> plain_settings({"width": np.int64(8), "dropout": (0.1, 0.2)})
+    {'width': 8, 'dropout': (0.1, 0.2)}
+    """
+    return {name: _scalar(value) for name, value in settings.items()}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name == "missing_values":
+        mark = read_mark(value)
+        # NA and NaT have no word in JSON, and count as missing whatever the mark is.
+        return math.nan if mark is None else mark
+    if name == "kinds":
+        # Pairs, since JSON would turn the position 0 into the name "0".
+        return [[_label(label), str(Kind(kind))] for label, kind in value.items()]
+    if name == "settings":
+        return plain_settings(value)
+    if name == "random_state":
+        return int(value) if isinstance(value, numbers.Integral) else None
+    if isinstance(value, Preset):
+        return value.to_dict()
+    return str(value) if isinstance(value, torch.device) else _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _label(label: Any) -> Any:
+    """Return a column label; what JSON has no word for goes by its text, which works too."""
+    label = _scalar(label)
+    return label if isinstance(label, str | int) else str(label)
