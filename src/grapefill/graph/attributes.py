@@ -29,7 +29,7 @@ class EdgeAttributes:
         return self.value[..., None] * F.embedding(self.slots, table.t())
 
     def slot_rows(self, table: Tensor) -> Tensor:
-        """Return ``table[slot]`` for every edge, or what broadcasts; ``table`` is (slots, width)."""
+        """Return ``table[slot]`` per edge, or what broadcasts; ``table`` is (slots, width)."""
         return table[0] if self.slots is None else F.embedding(self.slots, table)
 
 
