@@ -6,9 +6,9 @@ import argparse
 
 import torch
 
-from benchmarks import paper, speed
+from benchmarks import accuracy, paper, speed
 
-EXPERIMENTS = {"paper": paper, "speed": speed}
+EXPERIMENTS = {"accuracy": accuracy, "paper": paper, "speed": speed}
 
 
 def main() -> None:
