@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from benchmarks.plain import PlainTraining
+from benchmarks.plain import PlainSelectTraining, PlainTraining
 from benchmarks.results import markdown_table
 from grapefill.graph import Cells, Features
 from grapefill.nn import GrapeNetwork
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # Random values in tables of these shapes: the time of a step does not depend on the values.
 SHAPES = {"yacht": (308, 6), "concrete": (1030, 8), "kin8nm": (8192, 8)}
-MISSING = 0.3
 SEED = 0
 
 
@@ -52,12 +51,17 @@ class GrapefillTraining:
         return self.trainer.step(self.count, slice(None))
 
 
-IMPLEMENTATIONS = {"plain": PlainTraining, "grapefill": GrapefillTraining}
+IMPLEMENTATIONS = {
+    "plain": PlainTraining,
+    "index_select": PlainSelectTraining,
+    "grapefill": GrapefillTraining,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
     parser.add_argument("--tables", nargs="+", default=list(SHAPES), choices=list(SHAPES))
+    parser.add_argument("--missing", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=7, help="alternating rounds; median taken")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a round")
 
@@ -65,60 +69,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Measure and print."""
     print(
-        f'One step of preset "paper" (3 layers, 64 units, {MISSING:.0%} missing, edge dropout 30%, '
-        f"full batch, seed {SEED}); plain = gather/scatter over directed edges. "
+        f'One step of preset "paper" (3 layers, 64 units, {arguments.missing:.0%} missing, '
+        f"edge dropout 30%, full batch, seed {SEED}); plain = gather/scatter over directed edges. "
         f"{os.cpu_count()} cores, {torch.get_num_threads()} threads, torch {torch.__version__}."
     )
     rows = []
     for name in arguments.tables:
-        plain, ours = measure(name, arguments.rounds, arguments.seconds)
-        ratio = statistics.median(o / p for p, o in zip(plain, ours, strict=True))
+        times = measure(name, arguments.rounds, arguments.seconds, arguments.missing)
+        ours = times["grapefill"]
+        ratios = {
+            yardstick: statistics.median(o / p for o, p in zip(ours, taken, strict=True))
+            for yardstick, taken in times.items()
+        }
         rows.append(
             [
                 f"{name} {SHAPES[name][0]} x {SHAPES[name][1]}",
-                f"{statistics.median(plain) * 1e3:.1f}",
-                f"{statistics.median(ours) * 1e3:.1f}",
+                *(f"{statistics.median(taken) * 1e3:.1f}" for taken in times.values()),
                 f"{1 / statistics.median(ours):.0f}",
-                f"{ratio:.3f}",
-                f"{peak_memory(name, 'plain'):.0f}",
-                f"{peak_memory(name, 'grapefill'):.0f}",
+                f"{ratios['plain']:.3f}",
+                f"{ratios['index_select']:.3f}",
+                f"{peak_memory(name, 'plain', arguments.missing):.0f}",
+                f"{peak_memory(name, 'grapefill', arguments.missing):.0f}",
             ]
         )
-    header = ["table", "plain ms", "grapefill ms", "steps/s", "ratio", "plain MB", "grapefill MB"]
+    header = ["table", "plain ms", "plain with index_select ms", "grapefill ms", "steps/s"]
+    header += ["ratio to plain", "ratio to index_select", "plain MB", "grapefill MB"]
     print(markdown_table(header, rows))
-    print("ratio: median over rounds of grapefill's time divided by plain's.")
+    print("Ratios: median over alternating rounds of grapefill's time divided by the other's.")
     print("MB: peak memory of a process that takes ten steps, Python and torch included.")
 
 
-def measure(name: str, rounds: int, seconds: float) -> tuple[list[float], list[float]]:
-    """Return seconds per step of both implementations, in alternating rounds."""
-    both = [_make(name, implementation) for implementation in IMPLEMENTATIONS]
-    for steps in both:
-        _time(steps, seconds / 4)
-    times: tuple[list[float], list[float]] = ([], [])
+def measure(name: str, rounds: int, seconds: float, missing: float) -> dict[str, list[float]]:
+    """Return seconds per step of every implementation, in alternating rounds."""
+    steps = {each: _make(name, each, missing) for each in IMPLEMENTATIONS}
+    for each in steps.values():
+        _time(each, seconds / 4)
+    times: dict[str, list[float]] = {each: [] for each in steps}
     for _ in range(rounds):
-        for steps, taken in zip(both, times, strict=True):
-            taken.append(_time(steps, seconds))
+        for which, each in steps.items():
+            times[which].append(_time(each, seconds))
     return times
 
 
-def peak_memory(name: str, implementation: str) -> float:
+def peak_memory(name: str, implementation: str, missing: float) -> float:
     """Return the peak memory of ten steps in MB, measured in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_peak_memory, name, implementation).result()
+        return pool.submit(_peak_memory, name, implementation, missing).result()
 
 
-def _peak_memory(name: str, implementation: str) -> float:
-    steps = _make(name, implementation)
+def _peak_memory(name: str, implementation: str, missing: float) -> float:
+    steps = _make(name, implementation, missing)
     for _ in range(10):
         steps.step()
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _make(name: str, implementation: str) -> Steps:
+def _make(name: str, implementation: str, missing: float) -> Steps:
     generator = torch.Generator().manual_seed(SEED)
     values = torch.rand(SHAPES[name], generator=generator)
-    observed = torch.rand(SHAPES[name], generator=generator) >= MISSING
+    observed = torch.rand(SHAPES[name], generator=generator) >= missing
     return IMPLEMENTATIONS[implementation](torch.where(observed, values, 0), observed)
 
 

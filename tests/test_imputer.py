@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
+from sklearn.exceptions import NotFittedError
 from torch import nn
 
 import grapefill.training.fill
@@ -101,11 +102,12 @@ class TestFilling:
         filled = quick().fit(table).transform(row)
         assert not filled.isna().any(axis=None)
 
-    def test_slices_do_not_change_the_result(self, monkeypatch):
+    @pytest.mark.parametrize("cells", [1, 60])
+    def test_slices_do_not_change_the_result(self, monkeypatch, cells):
         table = mixed_table()
         imputer = quick().fit(table)
         whole = imputer.transform(table)
-        monkeypatch.setattr(grapefill.training.fill, "SLICE_ROWS", 7)
+        monkeypatch.setattr(grapefill.training.fill, "SLICE_CELLS", cells)
         pd.testing.assert_frame_equal(imputer.transform(table), whole)
 
     def test_a_wild_number_in_a_new_row_leaves_the_rest_finite(self):
@@ -170,14 +172,20 @@ class TestColumnOrder:
         table[rng.random(table.shape) < 0.2] = np.nan
         return table
 
+    def moved_slots(self, old, new):
+        """Return the old place of every slot."""
+        places = list(range(old.count))
+        for at, j in enumerate(self.ORDER):
+            places[new.of(at)] = range(old.count)[old.of(j)]
+        return places
+
     def permuted(self, network, features):
         """Return the network with the weights of each feature moved to its new place."""
-        old, config = network.features, network.config
+        config = network.config
         other = GrapeNetwork(features, config, torch.Generator())
         weights = copy.deepcopy(network.state_dict())
-        slots = list(range(old.n_slots))
-        for new, j in enumerate(self.ORDER):
-            slots[features.slots_of(new)] = range(old.n_slots)[old.slots_of(j)]
+        slots = self.moved_slots(network.slots, other.slots)
+        outputs = self.moved_slots(network.o_edge.slots, other.o_edge.slots)
 
         def move_last(name, order):
             kept = weights[name][:, : -len(order)]
@@ -196,7 +204,7 @@ class TestColumnOrder:
             move_last("convs.0.update.weight", nodes)
             move_last("convs.0.edge_update.weight", slots)
         for name in ("o_edge.output.weight", "o_edge.output.bias"):
-            weights[name] = weights[name][slots]
+            weights[name] = weights[name][outputs]
         other.load_state_dict(weights)
         return other.double()
 
@@ -210,9 +218,8 @@ class TestColumnOrder:
         # Dropout would draw other cells in another order.
         recipe = {"dropout": (0.0, 0.0), "loss_on": "observed", "max_steps": max(steps, 1)}
         changed = get_preset(preset).change(width=16, edge_width=16, batch_rows=None, **recipe)
-        shared = preset == "paper"
-        features = Features(self.CATEGORIES, shared=shared)
-        moved = Features(tuple(self.CATEGORIES[j] for j in self.ORDER), shared=shared)
+        features = Features(self.CATEGORIES)
+        moved = Features(tuple(self.CATEGORIES[j] for j in self.ORDER))
         # In double precision, since Adam's first steps make the most of rounding errors.
         network = GrapeNetwork(features, changed.network, torch.Generator().manual_seed(0)).double()
         other = self.permuted(network, moved)
@@ -351,7 +358,7 @@ class TestStopping:
 
         table = mixed_table()
         imputer = quick(callbacks=[interrupt])
-        with pytest.warns(GrapefillWarning, match="interrupted; the best weights so far"):
+        with pytest.warns(GrapefillWarning, match="interrupted; the weights so far"):
             imputer.fit(table)
         assert imputer.history_.stopped == "interrupted"
         assert imputer.history_.step == [1, 2, 3]
@@ -434,7 +441,7 @@ class TestOwnEdgeHead:
         table[::4, 1] = np.nan
         return table
 
-    def module(self, outputs=3, inputs=2 * WIDTH):
+    def module(self, outputs=1, inputs=2 * WIDTH):
         generator = torch.Generator().manual_seed(0)
         layer = nn.Linear(inputs, outputs)
         with torch.no_grad():
@@ -459,9 +466,25 @@ class TestOwnEdgeHead:
         np.testing.assert_array_equal(imputer.fit_transform(self.holes()), first)
 
     def test_wrong_number_of_outputs(self):
-        message = r"returns 5 outputs per cell, this table needs 3. Give its last layer"
+        message = r"returns 5 outputs per cell, this table needs 1. Give its last layer"
         with pytest.raises(ConfigError, match=message):
             quick(o_edge=self.module(5)).fit(self.holes())
+
+    @pytest.mark.parametrize("preset", PRESETS)
+    @pytest.mark.parametrize(
+        ("columns", "outputs"),
+        [
+            (["length", "age"], 1),
+            (["length", "island", "tagged"], 1 + 3 + 2),
+            (["island", "tagged"], 3 + 2),
+        ],
+    )
+    def test_outputs_are_one_and_a_logit_for_each_category(self, preset, columns, outputs):
+        table = mixed_table()[columns]
+        filled = quick(preset, o_edge=self.module(outputs)).fit_transform(table)
+        assert not filled.isna().any(axis=None)
+        with pytest.raises(ConfigError, match=f"this table needs {outputs}"):
+            quick(preset, o_edge=self.module(outputs + 1)).fit(table)
 
     def test_file(self, tmp_path):
         imputer = quick(o_edge=self.module()).fit(self.holes())
@@ -478,7 +501,7 @@ class TestOwnEdgeHead:
             GrapeImputer.load(tmp_path / "a.grape", o_edge=self.module(2))
 
     def test_a_module_without_weights_is_missed_too(self, tmp_path):
-        head = nn.Sequential(nn.Unflatten(-1, (1, -1)), nn.AdaptiveAvgPool2d((1, 3)), nn.Flatten(2))
+        head = nn.Sequential(nn.Unflatten(-1, (1, -1)), nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten(2))
         imputer = quick(o_edge=head).fit(self.holes())
         imputer.save(tmp_path / "a.grape")
         with pytest.raises(ConfigError, match="an O_edge module of your own"):
@@ -507,7 +530,7 @@ class TestInsideTorch:
         table = mixed_table()
         imputer = quick().fit(table)
         cells = imputer.encode(table)
-        places = sum(max(k, 1) for k in imputer.network_.features.n_categories)
+        places = imputer.network_.features.places
         return imputer, cells, self.Larger(copy.deepcopy(imputer.network_), places)
 
     def test_cells_are_the_table(self, parts):
@@ -545,3 +568,49 @@ class TestInsideTorch:
         assert imputer.network_ is None
         with pytest.raises(InputError, match=r"there is no network\. Fit on a table with"):
             imputer.encode(table)
+        with pytest.raises(InputError, match=r"there is no network\. Fit on a table with"):
+            imputer.refresh(table)
+
+
+class TestRefresh:
+    """The network was trained further in the caller's own code."""
+
+    def trained(self, preset, table):
+        imputer = quick(preset).fit(table)
+        cells = imputer.encode(table)
+        optimizer = torch.optim.SGD(imputer.network_.parameters(), lr=0.1)
+        imputer.network_(cells).square().mean().backward()
+        optimizer.step()
+        return imputer
+
+    @pytest.mark.parametrize("preset", ["default", "paper"])
+    def test_states_are_old_until_then(self, preset):
+        table = mixed_table()
+        imputer = self.trained(preset, table)
+        expected = copy.deepcopy(imputer).set_params(graph_from="transform").transform(table)
+        assert largest_scaled_difference(imputer.transform(table), expected) > 1e-4
+        assert imputer.refresh(table) is imputer
+        assert largest_scaled_difference(imputer.transform(table), expected) < 1e-5
+
+    def test_the_network_is_left_for_evaluation(self):
+        table = mixed_table()
+        imputer = quick().fit(table)
+        imputer.network_.train()
+        assert not imputer.refresh(table).network_.training
+
+    def test_a_file_keeps_the_new_states(self, tmp_path):
+        table = mixed_table()
+        imputer = self.trained("default", table).refresh(table)
+        imputer.save(tmp_path / "a.grape")
+        loaded = GrapeImputer.load(tmp_path / "a.grape")
+        pd.testing.assert_frame_equal(
+            loaded.transform(table), imputer.transform(table), check_exact=True
+        )
+
+    def test_nothing_to_see(self):
+        table = mixed_table()
+        imputer = quick().fit(table)
+        with pytest.raises(InputError, match="no observed cell"):
+            imputer.refresh(table.iloc[:0])
+        with pytest.raises(NotFittedError):
+            quick().refresh(table)

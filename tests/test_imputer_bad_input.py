@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import numpy as np
@@ -21,7 +22,7 @@ from grapefill.errors import (
     ModelFileError,
     SchemaError,
 )
-from grapefill.files.model import write_model
+from grapefill.files.model import read_model, write_model
 
 QUICK = {"max_steps": 4, "batch_rows": None, "width": 8, "edge_width": 8, "head_width": 8}
 PRESETS = ["default", "paper"]
@@ -295,7 +296,7 @@ class TestCategories:
 
     @pytest.mark.parametrize("graph_from", ["fit", "transform"])
     def test_unseen_in_many_slices_warns_once(self, monkeypatch, graph_from):
-        monkeypatch.setattr("grapefill.training.fill.SLICE_ROWS", 4)
+        monkeypatch.setattr("grapefill.training.fill.SLICE_CELLS", 8)
         X = pl.DataFrame({"color": ["red", "blue"] * 10, "x": np.arange(20.0)})
         imputer = quick(graph_from=graph_from).fit(X)
         new = X.with_columns(color=pl.Series(["c", "b", "a", "d", None] * 4))
@@ -417,6 +418,85 @@ class TestModelFile:
         with pytest.raises(ModelFileError, match=message):
             GrapeImputer.load(path)
 
+    @pytest.mark.parametrize(
+        ("name", "tensor"),
+        [
+            ("network.o_edge.output.weight", None),
+            ("network.o_edge.output.weight", torch.zeros(1)),
+            ("states.0", None),
+            ("states.1", torch.zeros(2, 3)),
+            ("states.final", torch.zeros(3, 9)),
+            ("states.final", torch.zeros(24)),
+            ("scaling.center", None),
+            ("scaling.center", torch.zeros(2, dtype=torch.float64)),
+            ("scaling.scale", torch.zeros(3, 3, dtype=torch.float64)),
+        ],
+    )
+    def test_odd_tensors(self, path, name, tensor):
+        file = read_model(path)
+        tensors = {key: value for key, value in file.tensors.items() if key != name}
+        assert len(tensors) == len(file.tensors) - 1
+        if tensor is not None:
+            tensors[name] = tensor
+        write_model(path, estimator="GrapeImputer", tensors=tensors, description=file.description)
+        with pytest.raises(ModelFileError, match=says("Cannot load", "fit again")):
+            GrapeImputer.load(path)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"schema": {"columns": [], "names": None}},
+            {"schema": {"columns": [{"name": "a"}], "names": None}},
+            {"schema": None},
+            {"indicator_columns": [3]},
+            {"indicator_columns": ["size"]},
+            {"indicator_columns": 0},
+            {"history": {"speed": 1}},
+            {"model": {}},
+            {"model": {"preset": {}, "layout": "dense", "own_o_edge": False}},
+            {"parameters": [1]},
+            {"parameters": {"kinds": 3}},
+        ],
+    )
+    def test_odd_descriptions(self, path, change):
+        file = read_model(path)
+        write_model(
+            path,
+            estimator="GrapeImputer",
+            tensors=file.tensors,
+            description=file.description | change,
+        )
+        with pytest.raises(ModelFileError, match=says("Cannot load", "fit again")):
+            GrapeImputer.load(path)
+
+    def saved_elsewhere(self, fitted, path, device="cuda:7"):
+        """Save a model as a machine with another device would have."""
+        fitted = copy.deepcopy(fitted).set_params(device=device)
+        fitted.save(path)
+
+    def test_a_device_that_is_not_here(self, fitted, path):
+        self.saved_elsewhere(fitted, path)
+        message = says("fitted with device='cuda:7'", 'device="auto" is used', "load(path, device")
+        with pytest.warns(GrapefillWarning, match=message) as caught:
+            loaded = GrapeImputer.load(path)
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+        assert loaded.device == "auto"
+        pd.testing.assert_frame_equal(loaded.transform(table()), fitted.transform(table()))
+        loaded.fit(table())
+
+    def test_a_device_of_choice(self, fitted, path):
+        self.saved_elsewhere(fitted, path)
+        loaded = GrapeImputer.load(path, device="cpu")
+        assert loaded.device == "cpu"
+        assert loaded.model_.device == torch.device("cpu")
+        with pytest.raises(ConfigError, match="device='gpu' cannot be used here"):
+            GrapeImputer.load(path, device="gpu")
+
+    def test_the_device_at_fit_is_kept(self, fitted, path):
+        self.saved_elsewhere(fitted, path, device="cpu")
+        assert GrapeImputer.load(path).device == "cpu"
+
     def test_nowhere_to_write(self, fitted, tmp_path):
         with pytest.raises(ModelFileError, match="The model was not saved"):
             fitted.save(tmp_path / "no folder" / "a.grape")
@@ -428,7 +508,35 @@ class TestParameters:
         [
             ("preset", "papr", "preset must be one of 'paper', 'default', 'fast'"),
             ("settings", {"widht": 3}, "Unknown setting 'widht'. The settings are"),
-            ("settings", {"width": "wide"}, "settings has a value of the wrong type"),
+            (
+                "settings",
+                {"width": "wide"},
+                "NetworkConfig.width must be a whole number, got 'wide'",
+            ),
+            ("settings", {"width": 8.0}, "NetworkConfig.width must be a whole number, got 8.0"),
+            ("settings", {"width": 0}, "NetworkConfig.width must be at least 1"),
+            ("settings", {"layers": True}, "NetworkConfig.layers must be a whole number"),
+            ("settings", {"residual": "yes"}, "NetworkConfig.residual must be True or False"),
+            ("settings", {"residual": None}, "NetworkConfig.residual must be True or False"),
+            ("settings", {"activation": ["relu"]}, "NetworkConfig.activation must be one of"),
+            ("settings", {"max_steps": 3.5}, "TrainingConfig.max_steps must be a whole number or"),
+            ("settings", {"batch_rows": "all"}, "TrainingConfig.batch_rows must be a whole number"),
+            (
+                "settings",
+                {"learning_rate": np.nan},
+                "TrainingConfig.learning_rate must be a finite",
+            ),
+            ("settings", {"learning_rate": -1}, "TrainingConfig.learning_rate"),
+            ("settings", {"weight_decay": np.inf}, "TrainingConfig.weight_decay must be a finite"),
+            ("settings", {"clip": "1"}, "TrainingConfig.clip must be a finite number"),
+            ("settings", {"dropout": (0.1, 0.2, 0.3)}, "TrainingConfig.dropout must be"),
+            ("settings", {"dropout": 0.3}, "TrainingConfig.dropout must be a tuple of 2 finite"),
+            ("settings", {"dropout": ()}, "TrainingConfig.dropout must be"),
+            ("settings", {"dropout": "ab"}, "TrainingConfig.dropout must be"),
+            ("settings", {"dropout": None}, "TrainingConfig.dropout must be"),
+            ("settings", {"dropout": (0.1, np.nan)}, "TrainingConfig.dropout must be"),
+            ("settings", {"loss": np.array(["squared"])}, "TrainingConfig.loss must be one of"),
+            ("settings", {1: 2}, "settings has a value that cannot work: keywords must be strings"),
             ("settings", ["width"], "settings must be a dict"),
             ("kinds", ["ordinal"], "kinds must be a dict"),
             ("graph_from", "new", "graph_from must be one of 'fit', 'transform'"),
@@ -445,6 +553,23 @@ class TestParameters:
         with pytest.raises(ConfigError, match=re.escape(message)):
             imputer.fit(table())
         assert not hasattr(imputer, "n_features_in_")
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"width": np.int64(8), "residual": np.bool_(True)},
+            {"learning_rate": 1, "clip": np.float32(1)},
+            {"dropout": [0.1, 0.5]},
+            {"dropout": (np.float32(0.1), np.float64(0.5))},
+        ],
+    )
+    def test_settings_of_like_types_work_and_can_be_saved(self, settings, tmp_path):
+        imputer = quick().set_params(settings=QUICK | settings)
+        filled = imputer.fit_transform(table())
+        imputer.save(tmp_path / "a.grape")
+        loaded = GrapeImputer.load(tmp_path / "a.grape")
+        pd.testing.assert_frame_equal(loaded.transform(table()), filled)
+        assert loaded.fit(table()).model_.preset == imputer.model_.preset
 
     def test_a_device_that_is_not_in_this_machine(self):
         if torch.cuda.is_available():

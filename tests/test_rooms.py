@@ -22,6 +22,7 @@ LEVELS = [
     ["graph"],
     ["table"],
     ["files"],
+    ["settings"],
     ["errors", "_version"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

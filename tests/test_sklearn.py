@@ -126,7 +126,7 @@ class TestComposition:
         np.testing.assert_array_equal(loaded.transform(holes()), imputer.transform(holes()))
 
     def test_clone_has_the_parameters_and_nothing_learned(self):
-        module = torch.nn.Linear(16, 3)
+        module = torch.nn.Linear(16, 1)
         imputer = quick(o_edge=module, kinds={0: "continuous"}, add_indicator=True).fit(holes())
         copy = clone(imputer)
         assert copy.settings == QUICK

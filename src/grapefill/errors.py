@@ -1,5 +1,14 @@
 """What grapefill raises and warns, each message saying what is wrong, where, and what to do."""
 
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
+
 __all__ = [
     "ConfigError",
     "GrapefillError",
@@ -7,7 +16,11 @@ __all__ = [
     "InputError",
     "ModelFileError",
     "SchemaError",
+    "warn",
 ]
+
+# Whoever called these packages called us; joblib stands between scikit-learn's own functions.
+_NOT_THE_CALLER = ("grapefill", "sklearn", "joblib")
 
 
 class GrapefillError(Exception):
@@ -35,3 +48,27 @@ class ModelFileError(GrapefillError, ValueError):
 
 class GrapefillWarning(UserWarning):
     """Something was done in a way the caller may not expect."""
+
+
+def warn(message: str, category: type[Warning] = GrapefillWarning) -> None:
+    """Warn at the line of the caller's own code, however deep in the package we are.
+
+    Parameters
+    ----------
+    message : str
+        What was done, and what to do about it.
+    category : type of Warning
+        The class of the warning.
+    """
+    # Python 3.12 has skip_file_prefixes for this; 3.11 has to count.
+    level = 1
+    frame = sys._getframe()
+    while frame.f_back is not None and _is_inside(frame):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inside(frame: FrameType) -> bool:
+    module = str(frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in _NOT_THE_CALLER

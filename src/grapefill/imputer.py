@@ -17,10 +17,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from grapefill.errors import ConfigError, InputError, ModelFileError
+from grapefill.errors import ConfigError, GrapefillError, InputError, ModelFileError
 from grapefill.files.model import read_model, write_model
 from grapefill.graph import Cells, choose_layout
-from grapefill.nn.config import check_word
+from grapefill.settings import check_word
 from grapefill.table import Encoded, Kind, Schema, Table
 from grapefill.table.output import append_columns, as_pandas
 from grapefill.table.usable import (
@@ -30,7 +30,7 @@ from grapefill.table.usable import (
     require_observed,
 )
 from grapefill.training import History, Preset, Progress, ProgressBar, Trainer, get_preset
-from grapefill.training.device import resolve_device
+from grapefill.training.device import available_device, resolve_device
 from grapefill.training.fill import fill_holes
 from grapefill.training.model import GrapeModel
 from grapefill.training.parameters import from_plain, plain_settings, to_plain
@@ -53,6 +53,8 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
     A table is a graph: its rows and columns are nodes, its observed cells are edges. The network
     learns to predict edges and so fills the cells that are missing [1]_. Numbers, integers,
     categories, booleans and dates are filled in one go; observed cells come back as they were.
+    What is filled in stays within the range, or among the categories, that was observed in the
+    column at fit.
 
     Parameters
     ----------
@@ -86,8 +88,10 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
         How graphs are stored. ``"auto"``: as a dense block when at least half of the cells are
         edges, as a list of edges otherwise.
     o_edge : torch.nn.Module or None, default=None
-        Your own module for the last step, from the states of a row and a column to a cell. A copy
-        of it is trained.
+        Your own module for the last step, from the states of a row and a column to a cell. It
+        takes the concatenated states, shape (..., 2 * width), and returns shape (..., 1 + total
+        number of categories of discrete columns), the leading 1 only if there is a continuous
+        column. A copy of it is trained.
     warm_start : bool, default=False
         Whether fit goes on training the network of the previous fit, on the same table or on
         another one with the same columns. Kinds, categories and scaling stay as they were.
@@ -98,7 +102,8 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
     verbose : bool, default=False
         Whether to show a progress bar.
     random_state : int, RandomState instance or None, default=None
-        Pass an int for the same result at every call.
+        Pass an int for the same result at every call on the same machine; on a GPU up to
+        rounding.
 
     Attributes
     ----------
@@ -252,6 +257,9 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the fitted imputer to one file: safetensors and JSON, never pickle.
 
+        Not stored are `callbacks`, a `random_state` that is not an int, and the class of your own
+        `o_edge`: its weights are, so give a module built like it to `load`.
+
         Parameters
         ----------
         path : str or Path
@@ -271,13 +279,19 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
         write_model(path, estimator=type(self).__name__, tensors=tensors, description=description)
 
     @classmethod
-    def load(cls, path: str | Path, *, o_edge: nn.Module | None = None) -> Self:
-        """Read an imputer that `save` wrote; its output is bit-equal.
+    def load(
+        cls, path: str | Path, *, device: str | None = None, o_edge: nn.Module | None = None
+    ) -> Self:
+        """Read an imputer that `save` wrote; on the same machine its output is bit-equal.
 
         Parameters
         ----------
         path : str or Path
             The file.
+        device : str or None
+            Where the network runs from now on, as in the parameter of that name. None keeps the
+            device at fit; if this machine does not have it, a warning says so and it is
+            ``"auto"``.
         o_edge : torch.nn.Module or None
             The module that the imputer was fitted with, if it was your own.
 
@@ -293,8 +307,10 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
                 f"Load it with {file.estimator}.load."
             )
         try:
-            return cls._restore(file, o_edge)
-        except (KeyError, TypeError, AttributeError) as error:
+            return cls._restore(file, device, o_edge)
+        except GrapefillError:
+            raise
+        except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
             # The file is whole, so it was written by a version with other parts.
             raise ModelFileError(
                 f"Cannot load {str(path)!r}: grapefill {file.version} wrote it, and this version "
@@ -302,10 +318,13 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
             ) from error
 
     @classmethod
-    def _restore(cls, file: ModelFile, o_edge: nn.Module | None) -> Self:
+    def _restore(cls, file: ModelFile, device: str | None, o_edge: nn.Module | None) -> Self:
         stored = file.description
         imputer = cls(**from_plain(stored["parameters"]), o_edge=o_edge)
+        imputer.device = available_device(imputer.device) if device is None else device
         schema = Schema.from_dict(stored["schema"])
+        if not set(stored["indicator_columns"]) <= set(range(len(schema.columns))):
+            raise ValueError(f"indicator_columns is {stored['indicator_columns']}")
         imputer.model_ = None
         if stored["model"] is not None:
             imputer.model_ = GrapeModel.restore(
@@ -333,16 +352,34 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
         Returns
         -------
         Cells
-            ``imputer.network_(cells)`` gives the imputed rows as a tensor with gradient.
+            ``imputer.network_(cells)`` gives the imputed rows as a tensor with gradient. Call
+            `refresh` once the network is trained, for `transform` to use what it learned.
         """
-        check_is_fitted(self)
-        table = self._checked_table(X)
-        if self.model_ is None:
-            raise InputError(
-                "None of the columns seen in fit can be imputed, so there is no network. Fit on a "
-                "table with a column of numbers, categories, booleans or dates."
-            )
-        return self.model_.cells(self.schema_.encode(table).numbers)
+        model, encoded = self._encoded(X)
+        return model.cells(encoded.numbers)
+
+    def refresh(self, X: Any) -> Self:
+        """Recompute the feature states from a table, after `network_` was trained further.
+
+        `fit` does so itself. Needed after training in your own code, since `transform` encodes
+        rows against the feature states of the last `fit` or `refresh`. Leaves the network in
+        evaluation mode.
+
+        Parameters
+        ----------
+        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+            A table with the columns seen in fit, as a rule the one at fit.
+
+        Returns
+        -------
+        GrapeImputer
+            The imputer itself.
+        """
+        model, encoded = self._encoded(X)
+        require_observed(encoded)
+        model.network.eval()
+        model.states = model.freeze_states(encoded.numbers)
+        return self
 
     def _checked_preset(self) -> Preset:
         check_word("graph_from", self.graph_from, ("fit", "transform"))
@@ -357,9 +394,11 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
             raise ConfigError("callbacks must be a sequence. Pass a list: [callback].")
         try:
             return get_preset(self.preset).change(**plain_settings(self.settings or {}))
-        except TypeError as error:
+        except ConfigError:
+            raise
+        except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise ConfigError(
-                f"settings has a value of the wrong type: {error}. See NetworkConfig and "
+                f"settings has a value that cannot work: {error}. See NetworkConfig and "
                 "TrainingConfig for what each setting may be."
             ) from error
 
@@ -367,6 +406,17 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
         table = Table.wrap(X, missing_values=self.missing_values)
         self.schema_.check(table, estimator=type(self).__name__)
         return table
+
+    def _encoded(self, X: Any) -> tuple[GrapeModel, Encoded]:
+        """Return the fitted model and a table as its numbers."""
+        check_is_fitted(self)
+        table = self._checked_table(X)
+        if self.model_ is None:
+            raise InputError(
+                "None of the columns seen in fit can be imputed, so there is no network. Fit on a "
+                "table with a column of numbers, categories, booleans or dates."
+            )
+        return self.model_, self.schema_.encode(table)
 
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:

@@ -13,6 +13,7 @@ from grapefill.graph import (
     DenseGraph,
     EdgeGraph,
     Features,
+    Slots,
     build_graph,
     build_pairs,
     choose_layout,
@@ -29,21 +30,22 @@ def random_cells(n: int, features: Features, *, seed: int, observed: float = 0.6
 
 
 def test_slots_are_shared_by_continuous_features_as_in_the_paper() -> None:
-    features = Features((0, 3, 0, 2), shared=True)
-    assert features.n_slots == 6
-    assert features.first_slot == (0, 1, 0, 4)
-    assert features.slots_of(1) == slice(1, 4)
+    slots = Slots(Features((0, 3, 0, 2)), shared=True)
+    assert slots.count == 6
+    assert slots.first == (0, 1, 0, 4)
+    assert slots.of(1) == slice(1, 4)
 
 
 def test_slots_of_their_own() -> None:
-    features = Features((0, 3, 0, 2), shared=False)
-    assert features.n_slots == 7
-    assert features.first_slot == (0, 1, 4, 5)
+    slots = Slots(Features((0, 3, 0, 2)), shared=False)
+    assert slots.count == Features((0, 3, 0, 2)).places == 7
+    assert slots.first == (0, 1, 4, 5)
 
 
 def test_only_discrete_features_need_no_slot_for_numbers() -> None:
-    assert Features((2, 2), shared=True).n_slots == 4
-    assert Features((2, 2), shared=True).first_slot == (0, 2)
+    slots = Slots(Features((2, 2)), shared=True)
+    assert slots.count == 4
+    assert slots.first == (0, 2)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -51,16 +53,17 @@ def test_only_discrete_features_need_no_slot_for_numbers() -> None:
 def test_attribute_is_the_map_of_the_written_out_one_hot(
     n_categories: tuple[int, ...], shared: bool
 ) -> None:
-    features = Features(n_categories, shared=shared)
+    features = Features(n_categories)
+    numbering = Slots(features, shared=shared)
     cells = random_cells(7, features, seed=1, observed=1.0)
-    table = torch.randn(5, features.n_slots)
-    slots = cells.slots(features.first_slot)
+    table = torch.randn(5, numbering.count)
+    slots = cells.slots(numbering)
     slots = torch.zeros(1, dtype=torch.long) if slots is None else slots
-    one_hot = torch.nn.functional.one_hot(slots.expand_as(cells.value), features.n_slots)
+    one_hot = torch.nn.functional.one_hot(slots.expand_as(cells.value), numbering.count)
     expected = (one_hot * cells.value[..., None]) @ table.t()
-    dense = DenseGraph(cells, features.first_slot).attribute(table)
+    dense = DenseGraph(cells, numbering).attribute(table)
     torch.testing.assert_close(dense, expected)
-    edges = EdgeGraph(cells, features.first_slot).attribute(table)
+    edges = EdgeGraph(cells, numbering).attribute(table)
     torch.testing.assert_close(edges, expected.flatten(0, 1))
 
 
@@ -77,8 +80,8 @@ def test_aggregates_are_the_same_in_both_layouts(
     features = Features((0,) * m)
     cells = random_cells(n, features, seed=seed, observed=observed)
     messages = torch.randn(n, m, 4, generator=torch.Generator().manual_seed(seed))
-    dense = DenseGraph(cells, features.first_slot)
-    edges = EdgeGraph(cells, features.first_slot)
+    dense = DenseGraph(cells, Slots(features, shared=True))
+    edges = EdgeGraph(cells, Slots(features, shared=True))
     listed = messages[cells.observed]
     assert dense.n_edges == edges.n_edges == int(cells.observed.sum())
     torch.testing.assert_close(
@@ -92,7 +95,7 @@ def test_a_node_without_edges_receives_zeros(how: str) -> None:
     features = Features((0, 0))
     cells = Cells.from_numbers(np.array([[np.nan, np.nan], [1.0, np.nan]]), features)
     messages = -torch.ones(2, 2, 3)
-    graph = DenseGraph(cells, features.first_slot)
+    graph = DenseGraph(cells, Slots(features, shared=True))
     assert graph.to_observations(messages, how).tolist() == [[0.0] * 3, [-1.0] * 3]
     assert graph.to_features(messages, how).tolist() == [[-1.0] * 3, [0.0] * 3]
 
@@ -118,8 +121,9 @@ def test_layout_rule() -> None:
 def test_build_graph_gives_the_layout_asked_for() -> None:
     features = Features((0, 2))
     cells = random_cells(3, features, seed=0)
-    assert isinstance(build_graph(cells, features, "dense"), DenseGraph)
-    assert isinstance(build_graph(cells, features, "edges"), EdgeGraph)
+    slots = Slots(features, shared=True)
+    assert isinstance(build_graph(cells, slots, "dense"), DenseGraph)
+    assert isinstance(build_graph(cells, slots, "edges"), EdgeGraph)
 
 
 def test_padding_adds_empty_rows_only() -> None:

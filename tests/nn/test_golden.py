@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from grapefill.graph import Cells, Features, build_graph, build_pairs
+from grapefill.graph import Cells, Features, build_pairs
 from grapefill.nn import GrapeNetwork, NetworkConfig
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -64,7 +64,7 @@ def test_original_numbers_are_reproduced(name: str, layout: str) -> None:
         stored = dict(file)
     network = load_network(stored, aggregation=name.split("_")[1])
     cells = Cells(torch.from_numpy(stored["X"]), None, torch.from_numpy(stored["mask"]))
-    graph = build_graph(cells, network.features, layout)
+    graph = network.graph(cells, layout)
     with torch.inference_mode():
         observations, features = network.encode(graph)
         everywhere = build_pairs(torch.ones_like(cells.observed), layout)

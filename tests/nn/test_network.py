@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from grapefill.errors import ConfigError
-from grapefill.graph import Cells, Features, build_graph, build_pairs
+from grapefill.graph import Cells, EdgeGraph, Features, build_pairs
 from grapefill.nn import GrapeNetwork, NetworkConfig
-from grapefill.nn.fused import pair_scores
+from grapefill.nn.fused import DirectedEdges, FusedConv, pair_scores
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -29,6 +29,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "own_outputs": True,
         "edge_width": 6,
     },
+    "residual from one-hot": {"residual": True, "own_outputs": True},
     "linear head": {"head_width": 0, "normalization": "none", "activation": "silu"},
 }
 MIXED = (0, 3, 0, 2)
@@ -36,8 +37,8 @@ MIXED = (0, 3, 0, 2)
 
 def make(config: str, n_categories: tuple[int, ...] = MIXED, seed: int = 0) -> GrapeNetwork:
     settings = {"width": 8, "edge_width": 8, "head_width": 8} | CONFIGS[config]
-    features = Features(n_categories, shared=config != "ours")
-    return GrapeNetwork(features, NetworkConfig(**settings), torch.Generator().manual_seed(seed))
+    generator = torch.Generator().manual_seed(seed)
+    return GrapeNetwork(Features(n_categories), NetworkConfig(**settings), generator)
 
 
 def make_cells(network: GrapeNetwork, n: int = 30, seed: int = 0) -> Cells:
@@ -52,7 +53,7 @@ def make_cells(network: GrapeNetwork, n: int = 30, seed: int = 0) -> Cells:
 
 def everything(network: GrapeNetwork, cells: Cells, layout: Any) -> dict[str, torch.Tensor]:
     """Return predictions of all cells, flattened to be comparable between layouts."""
-    graph = build_graph(cells, network.features, layout)
+    graph = network.graph(cells, layout)
     observations, features = network.encode(graph)
     pairs = build_pairs(torch.ones_like(cells.observed), layout)
     prediction = network.predict(observations, features, pairs)
@@ -92,11 +93,9 @@ def test_fixed_feature_states_give_the_whole_graph_s_numbers(config: str, layout
     cells = make_cells(network)
     blocks = [cells.take(slice(start, start + 7)) for start in range(0, 30, 7)]
     with torch.inference_mode():
-        expected, features = network.encode(build_graph(cells, network.features, layout))
-        states = network.feature_states(
-            lambda: (build_graph(block, network.features, layout) for block in blocks)
-        )
-        graph = build_graph(cells, network.features, layout)
+        expected, features = network.encode(network.graph(cells, layout))
+        states = network.feature_states(lambda: (network.graph(block, layout) for block in blocks))
+        graph = network.graph(cells, layout)
         observations = network.encode_observations(graph, states)
     torch.testing.assert_close(states.final, features, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(observations, expected, atol=1e-5, rtol=1e-5)
@@ -114,16 +113,44 @@ def test_permuted_rows_give_permuted_results(config: str, layout: Any) -> None:
     torch.testing.assert_close(permuted, expected, atol=1e-5, rtol=1e-5)
 
 
-def test_missing_values_are_never_read() -> None:
-    network = make("paper", (0, 0, 0)).eval()
+@pytest.mark.parametrize("layout", ["dense", "edges"])
+@pytest.mark.parametrize("config", CONFIGS)
+def test_missing_values_are_never_read(config: str, layout: Any) -> None:
+    network = make(config).eval()
     cells = make_cells(network)
-    other = Cells(torch.where(cells.observed, cells.value, 99.0), None, cells.observed)
+    assert cells.code is not None
+    other = Cells(
+        torch.where(cells.observed, cells.value, 99.0),
+        torch.where(cells.observed, cells.code, 1),
+        cells.observed,
+    )
     with torch.inference_mode():
-        for layout in ("dense", "edges"):
-            torch.testing.assert_close(
-                everything(network, other, layout)["value"],
-                everything(network, cells, layout)["value"],
-            )
+        expected = everything(network, cells, layout)
+        read = everything(network, other, layout)
+    for name, values in expected.items():
+        torch.testing.assert_close(read[name], values)
+
+
+def test_the_fused_layer_has_the_right_gradient() -> None:
+    network = make("paper", (0, 0, 0)).double()
+    cells = make_cells(network)
+    cells = Cells(cells.value.double(), None, cells.observed)
+    graph = network.graph(cells, "edges")
+    assert isinstance(graph, EdgeGraph)
+    edges = DirectedEdges(graph)
+    edges.mean_weight = edges.mean_weight.double()
+    generator = torch.Generator().manual_seed(0)
+    nodes = torch.randn(33, 8, generator=generator, dtype=torch.double, requires_grad=True)
+    states = torch.rand(2 * graph.n_edges, 8, generator=generator, dtype=torch.double)
+    conv = network.convs[1]
+    parameters = (conv.message, conv.update, conv.edge_update)
+    weights = [tensor for layer in parameters for tensor in (layer.weight, layer.bias)]
+
+    def layer(*inputs: torch.Tensor) -> Any:
+        return FusedConv.apply(*inputs, edges)
+
+    inputs = (nodes, states.requires_grad_(), *weights)
+    assert torch.autograd.gradcheck(layer, inputs, fast_mode=True)
 
 
 def test_many_features_start_from_a_learned_embedding() -> None:
@@ -147,7 +174,7 @@ def test_same_generator_same_weights_and_the_global_one_is_left_alone() -> None:
 def test_own_heads() -> None:
     features = Features((0, 3))
     config = NetworkConfig(width=8, edge_width=8)
-    o_edge = nn.Sequential(nn.Linear(16, 5), nn.Tanh(), nn.Linear(5, features.n_slots))
+    o_edge = nn.Sequential(nn.Linear(16, 5), nn.Tanh(), nn.Linear(5, 4))
     o_node = nn.Sequential(nn.Linear(4, 7), nn.ReLU(), nn.Linear(7, 2))
     network = GrapeNetwork(features, config, torch.Generator(), o_edge=o_edge, o_node=o_node)
     cells = make_cells(network)
@@ -174,6 +201,35 @@ def test_an_own_head_with_the_wrong_inputs_is_refused() -> None:
     network = GrapeNetwork(Features((0,)), config, torch.Generator(), o_edge=nn.Linear(5, 1))
     with pytest.raises(ConfigError, match="first layer needs 16 inputs"):
         network(make_cells(network))
+
+
+def test_a_single_category_is_certain() -> None:
+    network = make("paper", (1,))
+    torch.testing.assert_close(network(make_cells(network)), torch.ones(30, 1))
+
+
+def test_another_default_dtype_changes_nothing() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        network = make("ours")
+        assert network(make_cells(network)).dtype == torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_feature_states_are_no_part_of_the_network() -> None:
+    network = make("ours")
+    cells = make_cells(network)
+    states = network.feature_states(lambda: [network.graph(cells, "dense")])
+    before = [state.clone() for state in states.layers]
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(1)
+    for state, expected in zip(states.layers, before, strict=True):
+        assert torch.equal(state, expected)
+    final = network.encode_observations(network.graph(cells, "dense"), states)
+    final.sum().backward()
+    assert network.convs[0].message.weight.grad is not None
 
 
 def test_imputed_rows_hold_numbers_and_probabilities() -> None:

@@ -72,11 +72,14 @@ def test_same_seed_same_history_in_both_layouts() -> None:
 
 
 def test_a_dropped_edge_is_an_observed_one_and_rates_vary_by_row() -> None:
-    trainer = make_trainer(n_rows=4000, dropout=(0.1, 0.6))
+    trainer = make_trainer(n_rows=4000, n_categories=(0,) * 10, dropout=(0.1, 0.6))
     dropped = trainer._drop(trainer.cells)
     assert not (dropped & ~trainer.cells.observed).any()
     share = dropped.sum() / trainer.cells.observed.sum()
     assert 0.32 < float(share) < 0.38
+    # With one rate for all rows the share in a row would vary by .48 / sqrt(10) = .15 only.
+    by_row = dropped.sum(1) / trainer.cells.observed.sum(1).clamp(min=1)
+    assert float(by_row[trainer.cells.observed.sum(1) == 10].std()) > 0.19
 
 
 def test_an_epoch_visits_every_row_once_in_batches_of_like_size() -> None:
@@ -141,6 +144,45 @@ def test_divergence_is_an_error() -> None:
         make_trainer(learning_rate=1e30, epochs=50).run()
 
 
+class OwnHead(torch.nn.Module):
+    """A user's O_edge with dropout and a running statistic."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(16, 1, device="meta").to_empty(device="cpu")
+        torch.nn.init.constant_(self.linear.weight, 0.1)
+        torch.nn.init.zeros_(self.linear.bias)
+        self.dropout = torch.nn.Dropout(0.5)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.calls += 1
+        return self.linear(self.dropout(states))
+
+
+def test_a_user_s_module_keeps_its_statistics_and_has_its_own_randomness() -> None:
+    def train() -> dict[str, torch.Tensor]:
+        pattern = make_trainer(n_categories=(0, 0), average=0.9)
+        generator = torch.Generator().manual_seed(0)
+        network = GrapeNetwork(pattern.network.features, SMALL, generator, o_edge=OwnHead())
+        Trainer(network, pattern.truth, pattern.config, generator=generator).run()
+        return network.state_dict()
+
+    before = torch.get_rng_state()
+    first, second = train(), train()
+    assert torch.equal(before, torch.get_rng_state())
+    assert first["o_edge.module.calls"] == 20
+    for name, weights in first.items():
+        assert torch.equal(weights, second[name])
+
+
+def test_a_step_that_needs_much_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grapefill.training.loop.MOST_GIGABYTES", 1e-6)
+    with pytest.warns(GrapefillWarning, match=r"takes about .* GB of memory.*batch_rows"):
+        make_trainer()
+
+
 def test_averaged_weights_are_used_in_the_end() -> None:
     trainer = make_trainer(average=0.9, epochs=30)
     trainer.run()
@@ -189,10 +231,6 @@ def test_presets() -> None:
     for name in ("default", "fast", "paper"):
         preset = get_preset(name)
         assert Preset.from_dict(preset.to_dict()) == preset
-
-
-def test_one_dropout_rate_is_enough() -> None:
-    assert TrainingConfig(dropout=0.2).dropout == (0.2, 0.2)  # type: ignore[arg-type]
 
 
 def test_unknown_settings_and_presets_are_refused() -> None:

@@ -1,6 +1,7 @@
 """The bipartite graph of a table: observations and features are nodes, observed cells are edges."""
 
-from grapefill.graph.cells import Cells, Features
+from grapefill.graph.blocks import block_size, row_blocks
+from grapefill.graph.cells import Cells, Features, Slots
 from grapefill.graph.dense import DenseGraph, DensePairs
 from grapefill.graph.edges import EdgeGraph, PairList
 from grapefill.graph.layout import Graph, Layout, Pairs, build_graph, build_pairs, choose_layout
@@ -15,7 +16,10 @@ __all__ = [
     "Layout",
     "PairList",
     "Pairs",
+    "Slots",
+    "block_size",
     "build_graph",
     "build_pairs",
     "choose_layout",
+    "row_blocks",
 ]

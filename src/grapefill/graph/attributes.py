@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
@@ -31,6 +33,23 @@ class EdgeAttributes:
     def slot_rows(self, table: Tensor) -> Tensor:
         """Return ``table[slot]`` per edge, or what broadcasts; ``table`` is (slots, width)."""
         return table[0] if self.slots is None else F.embedding(self.slots, table)
+
+
+class Spreading(Protocol):
+    """Pairs of nodes, in any layout."""
+
+    def spread(self, observations: Tensor | None, features: Tensor | None) -> Tensor:
+        """Return ``observations[i] + features[j]`` for every pair."""
+
+
+def add_nodes(
+    pairs: Spreading, total: Tensor, observations: Tensor | None, features: Tensor | None
+) -> None:
+    """Add ``observations[i] + features[j]`` to every pair of ``total``, in place."""
+    if observations is not None:
+        total.add_(pairs.spread(observations, None))
+    if features is not None:
+        total.add_(pairs.spread(None, features))
 
 
 def finish(total: Tensor, count: Tensor, how: str) -> Tensor:

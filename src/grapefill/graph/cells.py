@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)
@@ -24,25 +20,15 @@ class Features:
     ----------
     n_categories : tuple of int
         One entry per feature: 0 for a continuous feature, the number of categories otherwise.
-    shared : bool
-        Whether all continuous features share one slot, as in the paper, where a continuous edge
-        is one number. Otherwise every feature has a slot, and so weights, of its own.
-
-    Notes
-    -----
-    An edge attribute is ``value * one_hot(slot)``: a continuous cell has its scaled value at its
-    feature's slot, a discrete cell has 1 at the slot of its category. Predictions use the same
-    numbering: the slots of a feature are the outputs that describe it.
 
     Examples
     --------
-    >>> features = Features((0, 3, 0), shared=True)
-    >>> features.n_slots, features.first_slot
-    (4, (0, 1, 0))
+    >>> features = Features((0, 3, 0))
+    >>> features.count, features.discrete, features.continuous
+    (3, (1,), (0, 2))
     """
 
     n_categories: tuple[int, ...]
-    shared: bool = True
 
     @property
     def count(self) -> int:
@@ -59,26 +45,60 @@ class Features:
         """Indices of the continuous features."""
         return tuple(j for j, k in enumerate(self.n_categories) if not k)
 
-    @cached_property
-    def n_slots(self) -> int:
-        """Width of an edge attribute."""
-        own = self.n_categories if self.shared else [max(k, 1) for k in self.n_categories]
-        return sum(own) + (1 if self.shared and self.continuous else 0)
+    @property
+    def places(self) -> int:
+        """Width of an imputed row: one place for a number, one for each category."""
+        return sum(max(k, 1) for k in self.n_categories)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A numbering of what the cells of a table can hold.
+
+    An edge attribute is ``value * one_hot(slot)``: a continuous cell has its scaled value at its
+    feature's slot, a discrete cell has 1 at the slot of its category. The outputs of O_edge are
+    numbered in the same way.
+
+    Parameters
+    ----------
+    features : Features
+        The feature nodes.
+    shared : bool
+        Whether all continuous features share slot 0, as in the paper, where a continuous edge is
+        one number. Otherwise every feature has a slot, and so weights, of its own.
+
+    Examples
+    --------
+    >>> slots = Slots(Features((0, 3, 0)), shared=True)
+    >>> slots.count, slots.first
+    (4, (0, 1, 0))
+    >>> Slots(Features((0, 3, 0)), shared=False).first
+    (0, 1, 4)
+    """
+
+    features: Features
+    shared: bool
 
     @cached_property
-    def first_slot(self) -> tuple[int, ...]:
-        """The first slot of every feature."""
+    def count(self) -> int:
+        """Number of slots."""
         if not self.shared:
-            sizes = [max(k, 1) for k in self.n_categories]
-            return tuple(accumulate(sizes[:-1], initial=0))
-        start = 1 if self.continuous else 0
-        starts = accumulate(self.n_categories[:-1], initial=start)
-        return tuple(first if k else 0 for first, k in zip(starts, self.n_categories, strict=True))
+            return self.features.places
+        return sum(self.features.n_categories) + bool(self.features.continuous)
 
-    def slots_of(self, feature: int) -> slice:
-        """Return the slots that describe one feature."""
-        first = self.first_slot[feature]
-        return slice(first, first + max(self.n_categories[feature], 1))
+    @cached_property
+    def first(self) -> tuple[int, ...]:
+        """The first slot of every feature."""
+        sizes = self.features.n_categories
+        if not self.shared:
+            return tuple(accumulate((max(k, 1) for k in sizes[:-1]), initial=0))
+        starts = accumulate(sizes[:-1], initial=int(bool(self.features.continuous)))
+        return tuple(start if k else 0 for start, k in zip(starts, sizes, strict=True))
+
+    def of(self, feature: int) -> slice:
+        """Return the slots of one feature."""
+        first = self.first[feature]
+        return slice(first, first + max(self.features.n_categories[feature], 1))
 
 
 @dataclass(frozen=True)
@@ -160,13 +180,13 @@ class Cells:
         code = None if self.code is None else grow(self.code)
         return Cells(grow(self.value), code, grow(self.observed))
 
-    def slots(self, first_slot: Sequence[int]) -> Tensor | None:
+    def slots(self, slots: Slots) -> Tensor | None:
         """Return the slot of every cell.
 
         A matrix when cells of a feature differ in their slot, one row for all observations when
         they do not, None when all cells have slot 0.
         """
-        if self.code is None and not any(first_slot):
+        if self.code is None and not any(slots.first):
             return None
-        first = torch.tensor(first_slot, device=self.value.device)
+        first = torch.tensor(slots.first, device=self.value.device)
         return first if self.code is None else self.code + first

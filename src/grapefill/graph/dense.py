@@ -15,7 +15,7 @@ from torch import Tensor
 from grapefill.graph.attributes import EdgeAttributes, finish
 
 if TYPE_CHECKING:
-    from grapefill.graph.cells import Cells
+    from grapefill.graph.cells import Cells, Slots
 
 
 class DensePairs:
@@ -33,13 +33,6 @@ class DensePairs:
         if features is None:
             return observations[:, None].expand(-1, self.n_features, -1)
         return observations[:, None] + features
-
-    def add(self, total: Tensor, observations: Tensor | None, features: Tensor | None) -> None:
-        """Add ``observations[i] + features[j]`` to every pair, in place."""
-        if observations is not None:
-            total.add_(self.spread(observations, None))
-        if features is not None:
-            total.add_(self.spread(None, features))
 
     def concatenate(self, observations: Tensor, features: Tensor) -> Tensor:
         """Return ``concat(observations[i], features[j])`` for every pair."""
@@ -62,13 +55,13 @@ class DenseGraph(DensePairs, EdgeAttributes):
     ----------
     cells : Cells
         The observed cells are the edges.
-    first_slot : tuple of int
-        The first slot of every feature, see `Features`.
+    slots : Slots
+        The numbering of the edge attributes.
     """
 
-    def __init__(self, cells: Cells, first_slot: tuple[int, ...]) -> None:
+    def __init__(self, cells: Cells, slots: Slots) -> None:
         DensePairs.__init__(self, cells.n_observations, cells.n_features)
-        EdgeAttributes.__init__(self, cells.value, cells.slots(first_slot))
+        EdgeAttributes.__init__(self, cells.value, cells.slots(slots))
         self._edge = cells.observed.to(cells.value.dtype)
         self._at_observation = self._edge.sum(1, keepdim=True)
         self._at_feature = self._edge.sum(0)[:, None]

@@ -17,7 +17,7 @@ from torch import Tensor
 from grapefill.graph.attributes import EdgeAttributes, finish
 
 if TYPE_CHECKING:
-    from grapefill.graph.cells import Cells
+    from grapefill.graph.cells import Cells, Slots
 
 
 class PairList:
@@ -44,13 +44,6 @@ class PairList:
             return at_pairs
         return at_pairs + features.index_select(0, self.feature)
 
-    def add(self, total: Tensor, observations: Tensor | None, features: Tensor | None) -> None:
-        """Add ``observations[i] + features[j]`` to every pair, in place."""
-        if observations is not None:
-            total.add_(self.spread(observations, None))
-        if features is not None:
-            total.add_(self.spread(None, features))
-
     def concatenate(self, observations: Tensor, features: Tensor) -> Tensor:
         """Return ``concat(observations[i], features[j])`` for every pair."""
         return torch.cat([self.spread(observations, None), self.spread(None, features)], dim=-1)
@@ -71,17 +64,17 @@ class EdgeGraph(PairList, EdgeAttributes):
     ----------
     cells : Cells
         The observed cells are the edges.
-    first_slot : tuple of int
-        The first slot of every feature, see `Features`.
+    slots : Slots
+        The numbering of the edge attributes.
     """
 
-    def __init__(self, cells: Cells, first_slot: tuple[int, ...]) -> None:
+    def __init__(self, cells: Cells, slots: Slots) -> None:
         observation, feature = cells.observed.nonzero(as_tuple=True)
         PairList.__init__(self, observation, feature, cells.n_observations, cells.n_features)
-        slots = cells.slots(first_slot)
-        if slots is not None:
-            slots = slots[feature] if slots.ndim == 1 else self.pick(slots)
-        EdgeAttributes.__init__(self, self.pick(cells.value), slots)
+        slot = cells.slots(slots)
+        if slot is not None:
+            slot = slot[feature] if slot.ndim == 1 else self.pick(slot)
+        EdgeAttributes.__init__(self, self.pick(cells.value), slot)
         self.at_observation = cells.observed.sum(1)
         self.at_feature = cells.observed.sum(0)
         self._observed = cells.observed

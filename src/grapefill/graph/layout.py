@@ -10,7 +10,7 @@ from grapefill.graph.edges import EdgeGraph, PairList
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from grapefill.graph.cells import Cells, Features
+    from grapefill.graph.cells import Cells, Slots
 
 Layout = Literal["auto", "dense", "edges"]
 
@@ -23,9 +23,6 @@ class Pairs(Protocol):
 
     def spread(self, observations: Tensor | None, features: Tensor | None) -> Tensor:
         """Return ``observations[i] + features[j]`` for every pair."""
-
-    def add(self, total: Tensor, observations: Tensor | None, features: Tensor | None) -> None:
-        """Add ``observations[i] + features[j]`` to every pair, in place."""
 
     def concatenate(self, observations: Tensor, features: Tensor) -> Tensor:
         """Return ``concat(observations[i], features[j])`` for every pair."""
@@ -87,11 +84,11 @@ def choose_layout(layout: Layout, density: float) -> Literal["dense", "edges"]:
     return layout
 
 
-def build_graph(cells: Cells, features: Features, layout: Literal["dense", "edges"]) -> Graph:
+def build_graph(cells: Cells, slots: Slots, layout: Literal["dense", "edges"]) -> Graph:
     """Make the graph of some rows in the given layout."""
     if layout == "dense":
-        return DenseGraph(cells, features.first_slot)
-    return EdgeGraph(cells, features.first_slot)
+        return DenseGraph(cells, slots)
+    return EdgeGraph(cells, slots)
 
 
 def build_pairs(wanted: Tensor, layout: Literal["dense", "edges"]) -> Pairs:

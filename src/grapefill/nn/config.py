@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from grapefill.errors import ConfigError
+from grapefill.settings import check_fields
 
 Aggregation = Literal["mean", "max", "sum"]
 Activation = Literal["relu", "gelu", "silu", "tanh"]
@@ -84,15 +85,12 @@ class NetworkConfig:
     own_outputs: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("layers", "width", "edge_width"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"NetworkConfig.{name} must be at least 1.")
         if self.head_width < 0:
             raise ConfigError("NetworkConfig.head_width must be 0 (linear) or more.")
-        check_word("aggregation", self.aggregation, ("mean", "max", "sum"))
-        check_word("activation", self.activation, tuple(ACTIVATIONS))
-        check_word("normalization", self.normalization, ("l2", "layer", "none"))
-        check_word("feature_init", self.feature_init, ("auto", "one_hot", "embedding"))
 
     def one_hot_features(self, n_features: int) -> bool:
         """Whether feature nodes start one-hot rather than from a learned embedding."""
@@ -109,19 +107,17 @@ class NetworkConfig:
         return asdict(self)
 
 
-def check_word(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Raise when a setting is not one of the allowed words."""
-    if value not in allowed:
-        words = ", ".join(repr(word) for word in allowed)
-        raise ConfigError(f"{name} must be one of {words}, got {value!r}.")
-
-
 def linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
     """Return ``nn.Linear`` with torch's usual initialisation, drawn from a given generator."""
     # Made without memory first: nn.Linear's own draw would touch the global generator.
-    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+    layer = nn.Linear(inputs, outputs, device="meta", dtype=torch.float32).to_empty(device="cpu")
     bound = inputs**-0.5
     with torch.no_grad():
         layer.weight.uniform_(-bound, bound, generator=generator)
         layer.bias.uniform_(-bound, bound, generator=generator)
     return layer
+
+
+def normal(rows: int, columns: int, generator: torch.Generator) -> nn.Parameter:
+    """Return a parameter of standard normal numbers, drawn from a given generator."""
+    return nn.Parameter(torch.randn(rows, columns, generator=generator, dtype=torch.float32))

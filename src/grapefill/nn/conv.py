@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from grapefill.graph.attributes import add_nodes
 from grapefill.nn.config import NetworkConfig, linear
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ class BipartiteConv(nn.Module):
             )
         else:
             self.edge_update = None
-        self.norm = nn.LayerNorm(width) if config.normalization == "layer" else None
+        self.norm = None
+        if config.normalization == "layer":
+            self.norm = nn.LayerNorm(width, dtype=torch.float32)
         self.activation = config.make_activation()
         if isinstance(self.activation, nn.ReLU):
             self.activation = nn.ReLU(inplace=True)
@@ -166,7 +169,7 @@ class BipartiteConv(nn.Module):
             return None if states is None else F.linear(states, node_weight, message.bias)
 
         total = _edge_part(graph, edges, edge_weight)
-        graph.add(total, node_part(observations), node_part(features))
+        add_nodes(graph, total, node_part(observations), node_part(features))
         return self._activate(total)
 
     def _edge_update(
@@ -183,7 +186,8 @@ class BipartiteConv(nn.Module):
         source, target, edge = self.edge_update.weight.tensor_split((width, 2 * width), dim=1)
         for_observation, for_feature = (target, source) if from_features else (source, target)
         total = _edge_part(graph, edges, edge)
-        graph.add(
+        add_nodes(
+            graph,
             total,
             F.linear(observations, for_observation, self.edge_update.bias),
             F.linear(features, for_feature),
@@ -193,8 +197,10 @@ class BipartiteConv(nn.Module):
     def _update(self, update: nn.Linear, received: Tensor, states: Tensor) -> Tensor:
         for_message, for_node = update.weight.tensor_split((self.config.width,), dim=1)
         total = F.linear(received, for_message) + F.linear(states, for_node, update.bias)
-        # The sum is left without activation, or residual states could only grow.
-        new = total + states if self.config.residual else self._activate(total)
+        # The sum is left without activation, or residual states could only grow. The first
+        # layer has nothing to add to when nodes start narrower or wider.
+        residual = self.config.residual and self.node_inputs == self.config.width
+        new = total + states if residual else self._activate(total)
         if self.config.normalization == "l2":
             return F.normalize(new, dim=-1)
         return new if self.norm is None else self.norm(new)

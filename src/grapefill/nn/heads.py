@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from grapefill.errors import ConfigError
-from grapefill.graph import DensePairs, Features, PairList, Pairs
+from grapefill.graph import DensePairs, Features, PairList, Pairs, Slots
 from grapefill.nn.config import NetworkConfig, linear
 from grapefill.nn.fused import pair_scores
 
@@ -58,13 +58,13 @@ class EdgeHead(nn.Module):
         self, features: Features, config: NetworkConfig, generator: torch.Generator
     ) -> None:
         super().__init__()
-        self.features = features
+        self.slots = Slots(features, shared=not config.own_outputs)
         width = 2 * config.width
         self.hidden = linear(width, config.head_width, generator) if config.head_width else None
         self.activation = config.make_activation()
-        self.output = linear(config.head_width or width, features.n_slots, generator)
+        self.output = linear(config.head_width or width, self.slots.count, generator)
         self._relu = config.activation == "relu"
-        first = torch.tensor(features.first_slot)
+        first = torch.tensor(self.slots.first)
         self.register_buffer("first_slot", first, persistent=False)
         self.first_slot: Tensor
 
@@ -77,15 +77,15 @@ class EdgeHead(nn.Module):
             return Prediction(value, {})
         states = self._states(observations, features, pairs)
         logits = {}
-        for j in self.features.discrete:
-            slots = self.features.slots_of(j)
+        for j in self.slots.features.discrete:
+            slots = self.slots.of(j)
             logits[j] = F.linear(
                 pairs.of_feature(states, j), self.output.weight[slots], self.output.bias[slots]
             )
         return Prediction(self._values(states, pairs), logits)
 
     def _fusible(self, pairs: Pairs, observations: Tensor) -> bool:
-        one_output = self.features.n_slots == 1
+        one_output = self.slots.count == 1 and not self.slots.features.discrete
         dense = isinstance(pairs, DensePairs)
         on_cpu = observations.device.type == "cpu"
         return self.hidden is not None and self._relu and one_output and dense and on_cpu
@@ -105,9 +105,9 @@ class EdgeHead(nn.Module):
         return states
 
     def _values(self, states: Tensor, pairs: Pairs) -> Tensor:
-        if not self.features.continuous:
+        if not self.slots.features.continuous:
             return states.new_zeros(states.shape[:-1])
-        if self.features.shared:
+        if self.slots.shared:
             return F.linear(states, self.output.weight[:1], self.output.bias[:1])[..., 0]
         weight, bias = self.output.weight[self.first_slot], self.output.bias[self.first_slot]
         if isinstance(pairs, PairList):
@@ -123,7 +123,8 @@ class CustomEdgeHead(nn.Module):
     ----------
     module : nn.Module
         Maps the concatenated states of an observation and a feature, shape (..., 2 * width), to
-        shape (..., n_slots), see `Features`: one number when the table has no discrete column.
+        one number for continuous features (if there are any) followed by a logit for each category
+        of each discrete feature.
     features : Features
         The feature nodes.
     """
@@ -131,7 +132,7 @@ class CustomEdgeHead(nn.Module):
     def __init__(self, module: nn.Module, features: Features) -> None:
         super().__init__()
         self.module = module
-        self.features = features
+        self.slots = Slots(features, shared=True)
 
     def forward(self, observations: Tensor, features: Tensor, pairs: Pairs) -> Prediction:
         """Predict the pairs from the final states of their nodes."""
@@ -143,21 +144,16 @@ class CustomEdgeHead(nn.Module):
                 f"The given O_edge module cannot take inputs of shape {tuple(states.shape)}: its "
                 f"first layer needs {states.shape[-1]} inputs ({error})."
             ) from error
-        if outputs.shape[-1] != self.features.n_slots:
+        if outputs.shape[-1] != self.slots.count:
             raise ConfigError(
                 f"The given O_edge module returns {outputs.shape[-1]} outputs per cell, this table "
-                f"needs {self.features.n_slots}. Give its last layer that many outputs."
+                f"needs {self.slots.count}. Give its last layer that many outputs."
             )
         logits = {
-            j: pairs.of_feature(outputs, j)[:, self.features.slots_of(j)]
-            for j in self.features.discrete
+            j: pairs.of_feature(outputs, j)[:, self.slots.of(j)]
+            for j in self.slots.features.discrete
         }
-        return Prediction(self._values(outputs, pairs), logits)
-
-    def _values(self, outputs: Tensor, pairs: Pairs) -> Tensor:
-        first = torch.tensor(self.features.first_slot, device=outputs.device)
-        slot = first[pairs.feature] if isinstance(pairs, PairList) else first
-        return outputs.gather(-1, slot.expand(outputs.shape[:-1])[..., None])[..., 0]
+        return Prediction(outputs[..., 0], logits)
 
 
 class NodeHead(nn.Module):
@@ -165,8 +161,7 @@ class NodeHead(nn.Module):
 
     def __init__(self, features: Features, outputs: int, generator: torch.Generator) -> None:
         super().__init__()
-        inputs = sum(max(k, 1) for k in features.n_categories)
-        self.output = linear(inputs, outputs, generator)
+        self.output = linear(features.places, outputs, generator)
 
     def forward(self, imputed_rows: Tensor) -> Tensor:
         """Predict the labels of completed rows, shape (n, outputs)."""

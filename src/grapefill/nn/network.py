@@ -13,14 +13,23 @@ rows. For the rows that the states were made of, both ways give the same numbers
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from grapefill.graph import Cells, EdgeGraph, Features, Graph, Pairs, build_graph, build_pairs
+from grapefill.graph import (
+    Cells,
+    EdgeGraph,
+    Features,
+    Graph,
+    Pairs,
+    Slots,
+    build_graph,
+    build_pairs,
+)
 from grapefill.graph.attributes import finish
-from grapefill.nn.config import NetworkConfig, linear
+from grapefill.nn.config import NetworkConfig, linear, normal
 from grapefill.nn.conv import BipartiteConv, EdgeState
 from grapefill.nn.fused import DirectedEdges, FusedConv
 from grapefill.nn.heads import CustomEdgeHead, EdgeHead, NodeHead, Prediction
@@ -80,21 +89,20 @@ class GrapeNetwork(nn.Module):
         width = config.width
         if config.one_hot_features(features.count):
             node_inputs = features.count
-            self.register_buffer("feature_init", torch.eye(node_inputs), persistent=False)
+            self.register_buffer(
+                "feature_init", torch.eye(node_inputs, dtype=torch.float32), persistent=False
+            )
             self.feature_init: Tensor
         else:
             node_inputs = width
-            start = torch.randn(features.count, width, generator=generator)
-            self.feature_init = nn.Parameter(start)
-        edge_inputs = features.n_slots
+            self.feature_init = normal(features.count, width, generator)
+        # An embedded value has weights of its own for every feature.
+        self.slots = Slots(features, shared=not config.value_embedding)
+        edge_inputs = self.slots.count
         if config.value_embedding:
             edge_inputs = config.edge_width
-            self.slot_weight = nn.Parameter(
-                torch.randn(config.edge_width, features.n_slots, generator=generator)
-            )
-            self.slot_bias = nn.Parameter(
-                torch.randn(features.n_slots, config.edge_width, generator=generator)
-            )
+            self.slot_weight = normal(config.edge_width, self.slots.count, generator)
+            self.slot_bias = normal(self.slots.count, config.edge_width, generator)
         self.convs = nn.ModuleList()
         for layer in range(config.layers):
             conv = BipartiteConv(
@@ -140,9 +148,12 @@ class GrapeNetwork(nn.Module):
 
     def predict_cells(self, cells: Cells) -> Prediction:
         """Predict every cell, from the graph of these rows alone."""
-        graph = build_graph(cells, self.features, "dense")
-        observations, features = self.encode(graph)
+        observations, features = self.encode(self.graph(cells, "dense"))
         return self.predict(observations, features, build_pairs(cells.observed, "dense"))
+
+    def graph(self, cells: Cells, layout: Literal["dense", "edges"]) -> Graph:
+        """Make the graph of some rows, as this network reads it."""
+        return build_graph(cells, self.slots, layout)
 
     def predict(self, observations: Tensor, features: Tensor, pairs: Pairs) -> Prediction:
         """Predict pairs of nodes from their final states."""
@@ -181,15 +192,17 @@ class GrapeNetwork(nn.Module):
             table for each layer, so memory does not grow with the number of rows.
         """
         how = self.config.aggregation
-        states = [self.feature_init]
+        states = [self.feature_init.detach().clone()]
         for conv in self.convs:
             assert isinstance(conv, BipartiteConv)
             total = count = None
             for graph in blocks():
                 observations, edges = self._observe(graph, tuple(states))
                 messages = conv.messages_to_features(graph, observations, edges.to_features)
-                part, edge_count = graph.feature_totals(messages, how)
-                part = part.double()
+                # On the CPU, since not every device has float64; a feature's totals are small.
+                part, edge_count = (
+                    each.detach().cpu().double() for each in graph.feature_totals(messages, how)
+                )
                 if total is None or count is None:
                     total, count = part, edge_count
                 else:
@@ -197,9 +210,9 @@ class GrapeNetwork(nn.Module):
                     count = count + edge_count
             assert total is not None, "no rows"
             assert count is not None, "no rows"
-            received = finish(total, count, how).to(states[-1].dtype)
-            states.append(conv.update_feature_nodes(states[-1], received))
-        return FeatureStates(tuple(states), self.post(states[-1]))
+            received = finish(total, count, how).to(states[-1])
+            states.append(conv.update_feature_nodes(states[-1], received).detach())
+        return FeatureStates(tuple(states), self.post(states[-1]).detach())
 
     def _observe(
         self, graph: Graph, states: tuple[Tensor, ...], *, observations_only: bool = False
@@ -236,7 +249,8 @@ class GrapeNetwork(nn.Module):
             and not config.residual
             and not config.value_embedding
         )
-        return paper_like and self.features.n_slots == 1 and graph.value.device.type == "cpu"
+        one_number = self.slots.count == 1
+        return paper_like and one_number and graph.value.device.type == "cpu"
 
     def _encode_fused(self, graph: EdgeGraph) -> tuple[Tensor, Tensor]:
         first = self._first_observation().expand(graph.n_observations, -1)

@@ -17,7 +17,7 @@ from grapefill.table.arrays import (
     counts_in_unit,
     take_or_minus_one,
 )
-from grapefill.table.cells import Cells
+from grapefill.table.cells import ColumnCells
 from grapefill.table.decimals import to_decimals
 from grapefill.table.kinds import Form, Storage
 
@@ -33,7 +33,7 @@ pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
 
 
-class ArrowCells(Cells):
+class ArrowCells(ColumnCells):
     """A chunked pyarrow array of any type but dictionary.
 
     Parameters

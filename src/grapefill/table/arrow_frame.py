@@ -10,10 +10,11 @@ from grapefill.table.arrow_cells import arrow_cells
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from grapefill.table.cells import Cells
+    from grapefill.table.arrays import BoolArray
+    from grapefill.table.cells import ColumnCells
     from grapefill.table.marks import Mark
 
-__all__ = ["ArrowFrame"]
+__all__ = ["ArrowFrame", "append_to_arrow"]
 
 # This module is loaded only for a pyarrow object; pyarrow has no types, hence Any.
 pa: Any = import_module("pyarrow")
@@ -30,7 +31,7 @@ class ArrowFrame:
         self.n_rows = int(table.num_rows)
         self.n_columns = int(table.num_columns)
 
-    def cells(self, j: int, mark: Mark) -> Cells:
+    def cells(self, j: int, mark: Mark) -> ColumnCells:
         """Return column `j`."""
         return arrow_cells(self.table.column(j), mark)
 
@@ -48,3 +49,10 @@ class ArrowFrame:
             fields.append(field if field.type == array.type else field.with_type(array.type))
         schema = pa.schema(fields, metadata=self.table.schema.metadata)
         return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def append_to_arrow(table: Any, names: Sequence[str], columns: Sequence[BoolArray]) -> Any:
+    """Return a pyarrow table with boolean columns appended, all at once."""
+    fields = [*table.schema, *(pa.field(name, pa.bool_()) for name in names)]
+    schema = pa.schema(fields, metadata=table.schema.metadata)
+    return pa.Table.from_arrays([*table.columns, *map(pa.array, columns)], schema=schema)

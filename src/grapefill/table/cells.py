@@ -1,4 +1,4 @@
-"""The two interfaces a container implements: one column (`Cells`) and all of them (`Frame`)."""
+"""The two interfaces of a container: one column (`ColumnCells`) and all of them (`Frame`)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from grapefill.table.marks import Mark
 
-__all__ = ["Cells", "Fill", "Frame"]
+__all__ = ["ColumnCells", "Fill", "Frame"]
 
 Fill = tuple[IntArray, Array]
 """Row positions and the values to put there."""
 
 
-class Cells(ABC):
+class ColumnCells(ABC):
     """One column of the caller's table, read-only.
 
     What a reading method returns at missing cells is arbitrary: mask with `missing`.
@@ -126,7 +126,7 @@ class Frame(Protocol):
     n_rows: int
     n_columns: int
 
-    def cells(self, j: int, mark: Mark) -> Cells:
+    def cells(self, j: int, mark: Mark) -> ColumnCells:
         """Return column `j`."""
         ...
 

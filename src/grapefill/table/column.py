@@ -35,10 +35,8 @@ class Column:
         The coarse type that a table to transform must share.
     form : Form
         How the cells were stored; decides the dtype `decode` returns.
-    n_observed : int
-        Cells with a value.
     empty : bool
-        Whether there was none.
+        Whether no cell had a value.
     lower, upper : float
         Range of the observed numbers as `Schema.encode` gives them.
     categories : tuple or None
@@ -56,12 +54,12 @@ class Column:
     Examples
     --------
     >>> whole = {"dtype": "int64", "family": "number", "form": Form.INTEGER, "extent": (18, 90)}
-    >>> seen = {"n_observed": 3, "empty": False}
-    >>> age = Column("age", Kind.ORDINAL, lower=18.0, upper=90.0, **whole, **seen)
+    >>> age = Column("age", Kind.ORDINAL, empty=False, lower=18.0, upper=90.0, **whole)
     >>> age.decode(np.array([17.2, 30.6, 200.0])).tolist()
     [18, 31, 90]
     >>> text = {"dtype": "str", "family": "text", "form": Form.TEXT, "upper": 1.0}
-    >>> color = Column("color", Kind.CATEGORICAL, categories=("blue", "red"), **text, **seen)
+    >>> words = ("blue", "red")
+    >>> color = Column("color", Kind.CATEGORICAL, empty=False, categories=words, **text)
     >>> color.decode(np.array([1.0, 0.0])).tolist()
     ['red', 'blue']
     """
@@ -71,7 +69,6 @@ class Column:
     dtype: str
     family: str
     form: Form
-    n_observed: int
     empty: bool
     lower: float = 0.0
     upper: float = 0.0
@@ -80,11 +77,6 @@ class Column:
     unit: str = ""
     scale: int = 0
     note: str = ""
-
-    @property
-    def n_categories(self) -> int:
-        """Number of categories; 0 for a column of numbers."""
-        return 0 if self.categories is None else len(self.categories)
 
     @property
     def imputable(self) -> bool:

@@ -6,16 +6,16 @@ them; ours follow them and say what to do.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from grapefill.errors import InputError, SchemaError
+from grapefill.errors import InputError, SchemaError, warn
 from grapefill.table.infer import first_infinity, infinity_message
+from grapefill.table.text import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grapefill.table.cells import Cells
+    from grapefill.table.cells import ColumnCells
     from grapefill.table.column import Column
     from grapefill.table.table import Table
 
@@ -47,16 +47,11 @@ def check_names(
     """
     was_named, is_named = are_feature_names(fitted), are_feature_names(names)
     if is_named and not was_named:
-        warnings.warn(
-            f"X has feature names, but {estimator} was fitted without feature names",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn(f"X has feature names, but {estimator} was fitted without feature names", UserWarning)
     elif was_named and not is_named:
-        warnings.warn(
+        warn(
             f"X does not have valid feature names, but {estimator} was fitted with feature names",
             UserWarning,
-            stacklevel=4,
         )
     elif fitted is not None and names is not None and tuple(fitted) != tuple(names):
         raise SchemaError(_difference(fitted, names))
@@ -101,7 +96,7 @@ def check_columns(columns: Sequence[Column], table: Table, *, estimator: str) ->
             _check_column(column, table.cells(j))
 
 
-def _check_column(column: Column, cells: Cells) -> None:
+def _check_column(column: Column, cells: ColumnCells) -> None:
     """Compare one column with what it was."""
     storage = cells.storage
     if cells.missing.all():
@@ -121,10 +116,11 @@ def _check_column(column: Column, cells: Cells) -> None:
 
 def _check_declared(column: Column, dtype: str, declared: tuple[object, ...]) -> None:
     """Require room for every category that may be filled in."""
-    lacking = [value for value in column.categories or () if value not in declared]
+    known = set(declared)
+    lacking = [value for value in column.categories or () if value not in known]
     if lacking:
-        shown = ", ".join(map(repr, lacking[:_SHOWN]))
         raise SchemaError(
-            f"Column {column.name!r} is of a {dtype} dtype without the categories {shown}, which "
-            "were there at fit and may be filled in. Cast it to the dtype at fit."
+            f"Column {column.name!r} is of a {dtype} dtype without the categories "
+            f"{some_of(lacking)}, which were there at fit and may be filled in. Cast it to the "
+            "dtype at fit."
         )

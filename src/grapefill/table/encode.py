@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grapefill.errors import GrapefillWarning
+from grapefill.errors import warn
 from grapefill.table.arrays import BoolArray, FloatArray, counts_in_unit, offsets
 from grapefill.table.kinds import Form
+from grapefill.table.text import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from grapefill.table.cells import Cells
+    from grapefill.table.cells import ColumnCells
     from grapefill.table.column import Column
     from grapefill.table.table import Table
 
@@ -86,28 +86,26 @@ def join_strangers(parts: Iterable[Mapping[str, list[Any]]]) -> Strangers:
     >>> join_strangers([{"color": ["red"]}, {"color": ["red", "blue"]}])
     {'color': ['red', 'blue']}
     """
-    joined: Strangers = {}
+    joined: dict[str, dict[Any, None]] = {}
     for part in parts:
         for name, values in part.items():
-            joined[name] = list(dict.fromkeys(joined.get(name, []) + values))
-    return joined
+            joined.setdefault(name, {}).update(dict.fromkeys(values))
+    return {name: list(values) for name, values in joined.items()}
 
 
 def warn_strangers(strangers: Mapping[str, list[Any]]) -> None:
     """Warn once of all unseen categories, if there are any."""
     if not strangers:
         return
-    listed = ", ".join(f"{name!r} ({_some(values)})" for name, values in strangers.items())
-    warnings.warn(
+    listed = ", ".join(f"{name!r} ({some_of(found, _SHOWN)})" for name, found in strangers.items())
+    warn(
         f"Categories that were not there at fit, in column {listed}. These cells stay as they are "
         "and the network does not see them. Fit again on a table that has them to make use of "
-        "them.",
-        GrapefillWarning,
-        stacklevel=3,
+        "them."
     )
 
 
-def _encode_column(column: Column, cells: Cells) -> FloatArray:
+def _encode_column(column: Column, cells: ColumnCells) -> FloatArray:
     """One column's numbers, NaN at unseen categories, arbitrary where missing."""
     if column.categories is not None:
         codes = cells.codes(column.categories)
@@ -123,12 +121,7 @@ def _encode_column(column: Column, cells: Cells) -> FloatArray:
     return cells.numbers() - column.origin
 
 
-def _strange_values(cells: Cells, column: Column) -> list[Any]:
+def _strange_values(cells: ColumnCells, column: Column) -> list[Any]:
     """Return the values fit did not see."""
     known = set(column.categories or ())
     return [value for value in cells.distinct() if value not in known]
-
-
-def _some(values: Sequence[Any]) -> str:
-    shown = ", ".join(repr(value) for value in values[:_SHOWN])
-    return shown + (", ..." if len(values) > _SHOWN else "")

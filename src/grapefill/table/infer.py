@@ -41,9 +41,10 @@ from grapefill.errors import InputError
 from grapefill.table.arrays import Array, FloatArray, counts_in_unit, offsets
 from grapefill.table.column import EXACT_LIMIT, Column
 from grapefill.table.kinds import Form, Kind
+from grapefill.table.text import some_of
 
 if TYPE_CHECKING:
-    from grapefill.table.cells import Cells
+    from grapefill.table.cells import ColumnCells
 
 __all__ = ["first_infinity", "infer_column", "infinity_message"]
 
@@ -68,14 +69,14 @@ _KINDS: dict[Form, tuple[Kind, ...]] = {
 """Kinds a form allows, the usual one first; passthrough always is."""
 
 
-def infer_column(name: str, cells: Cells, *, kind: Kind | None, named: bool) -> Column:
+def infer_column(name: str, cells: ColumnCells, *, kind: Kind | None, named: bool) -> Column:
     """Describe a column.
 
     Parameters
     ----------
     name : str
         The column's label.
-    cells : Cells
+    cells : ColumnCells
         Its cells.
     kind : Kind or None
         The kind the caller wants, None to infer it.
@@ -116,7 +117,7 @@ def infer_column(name: str, cells: Cells, *, kind: Kind | None, named: bool) -> 
     return _describe(name, cells, kind, **facts)
 
 
-def first_infinity(cells: Cells) -> int | None:
+def first_infinity(cells: ColumnCells) -> int | None:
     """Return the first row with an infinite number, None if there is none."""
     if cells.storage.form is not Form.FLOAT:
         return None
@@ -127,24 +128,22 @@ def first_infinity(cells: Cells) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
-def _describe(name: str, cells: Cells, kind: Kind, **facts: Any) -> Column:
+def _describe(name: str, cells: ColumnCells, kind: Kind, **facts: Any) -> Column:
     """Put the column together."""
     storage = cells.storage
-    observed = int(len(cells.missing) - np.count_nonzero(cells.missing))
     return Column(
         name=name,
         kind=kind,
         dtype=storage.dtype,
         family=storage.family,
         form=storage.form,
-        n_observed=observed,
-        empty=observed == 0,
+        empty=bool(cells.missing.all()),
         scale=storage.scale,
         **facts,
     )
 
 
-def _usual_kind(cells: Cells) -> Kind:
+def _usual_kind(cells: ColumnCells) -> Kind:
     """Return the kind the dtype suggests."""
     storage = cells.storage
     if storage.order_meant:
@@ -160,13 +159,13 @@ def _are_whole(numbers: FloatArray) -> bool:
     return bool((np.rint(numbers) == numbers).all())
 
 
-def _is_free_text(cells: Cells, categories: tuple[Any, ...]) -> bool:
+def _is_free_text(cells: ColumnCells, categories: tuple[Any, ...]) -> bool:
     """Apply the first identifier rule of this module."""
     observed = int(np.count_nonzero(~cells.missing))
     return observed >= MINIMUM_FOR_IDENTIFIER and len(categories) > observed / 2
 
 
-def _is_row_number(name: str, cells: Cells) -> bool:
+def _is_row_number(name: str, cells: ColumnCells) -> bool:
     """Apply the second identifier rule of this module."""
     if cells.storage.form is not Form.INTEGER or not _IDENTIFIER_NAME.fullmatch(name):
         return False
@@ -175,7 +174,7 @@ def _is_row_number(name: str, cells: Cells) -> bool:
     return len(np.unique(cells.integers())) == len(cells.missing)
 
 
-def _require_finite(name: str, cells: Cells) -> None:
+def _require_finite(name: str, cells: ColumnCells) -> None:
     row = first_infinity(cells)
     if row is not None:
         raise InputError(infinity_message(name, row))
@@ -189,7 +188,7 @@ def infinity_message(name: str, row: int) -> str:
     )
 
 
-def _require_possible(name: str, cells: Cells, kind: Kind) -> None:
+def _require_possible(name: str, cells: ColumnCells, kind: Kind) -> None:
     """Refuse a kind the cells cannot have."""
     storage = cells.storage
     allowed = {Kind.PASSTHROUGH, *_KINDS[storage.form]}
@@ -203,14 +202,14 @@ def _require_possible(name: str, cells: Cells, kind: Kind) -> None:
         )
 
 
-def _facts(name: str, cells: Cells, kind: Kind) -> dict[str, Any]:
+def _facts(name: str, cells: ColumnCells, kind: Kind) -> dict[str, Any]:
     """Collect what the kind needs to know of the observed cells."""
     form = cells.storage.form
     if kind.is_discrete or form is Form.CATEGORY:
         categories = tuple(cells.distinct())
         if kind is Kind.BOOLEAN and not set(categories) <= {0, 1}:
             raise InputError(
-                f"Column {name!r} cannot be 'boolean': it holds {_some(categories)}. Only 0 and "
+                f"Column {name!r} cannot be 'boolean': it holds {some_of(categories)}. Only 0 and "
                 "1 can be read as false and true."
             )
         return {"categories": categories, "lower": 0.0, "upper": float(len(categories) - 1)}
@@ -237,8 +236,3 @@ def _extent_facts(counts: Array) -> dict[str, Any]:
     origin = 0 if max(map(abs, extent)) <= EXACT_LIMIT else extent[0]
     lower, upper = offsets(bounds, origin).tolist()
     return {"extent": extent, "lower": lower, "upper": upper}
-
-
-def _some(values: tuple[Any, ...], most: int = 5) -> str:
-    shown = ", ".join(repr(value) for value in values[:most])
-    return shown + (", ..." if len(values) > most else "")

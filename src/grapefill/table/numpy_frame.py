@@ -15,7 +15,7 @@ from grapefill.table.arrays import (
     cast_numbers,
     to_objects,
 )
-from grapefill.table.cells import Cells
+from grapefill.table.cells import ColumnCells
 from grapefill.table.kinds import Form, Storage
 from grapefill.table.objects import ObjectCells
 
@@ -37,7 +37,7 @@ _FORMS = {
 }
 
 
-class ArrayCells(Cells):
+class ArrayCells(ColumnCells):
     """A column of a typed numpy array.
 
     Parameters
@@ -138,7 +138,7 @@ class NumpyFrame:
         self.array = array
         self.n_rows, self.n_columns = array.shape
 
-    def cells(self, j: int, mark: Mark) -> Cells:
+    def cells(self, j: int, mark: Mark) -> ColumnCells:
         """Return column `j`."""
         values = self.array[:, j]
         return ObjectCells(values, mark) if values.dtype == object else ArrayCells(values, mark)

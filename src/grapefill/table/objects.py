@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.table.arrays import Array, BoolArray, FloatArray, IntArray, to_objects
-from grapefill.table.cells import Cells
+from grapefill.table.cells import ColumnCells
 from grapefill.table.kinds import Form, Storage
 from grapefill.table.marks import Mark, missing_objects
 
@@ -23,7 +23,7 @@ _LARGEST = int(np.iinfo(np.uint64).max)
 _INT64 = np.iinfo(np.int64)
 
 
-class ObjectCells(Cells):
+class ObjectCells(ColumnCells):
     """A column of Python objects.
 
     Parameters

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-from narwhals.dependencies import is_pandas_dataframe
+from narwhals.dependencies import is_pandas_dataframe, is_pyarrow_table
 
 from grapefill.table.consistency import are_feature_names
 
@@ -36,6 +36,11 @@ def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray
         if table.dtype.kind not in "biuf":
             return np.hstack([table.astype(object), extra.astype(object)])
         return np.hstack([table, extra.astype(table.dtype)])
+    if is_pyarrow_table(table):
+        # Narwhals would append them one by one, each time to a new table.
+        from grapefill.table.arrow_frame import append_to_arrow
+
+        return append_to_arrow(table, names, columns)
     if is_pandas_dataframe(table) and not are_feature_names(tuple(table.columns)):
         table = table.set_axis([str(label) for label in table.columns], axis=1)
     frame = nw.from_native(table, eager_only=True)

@@ -16,7 +16,7 @@ from grapefill.table.arrays import (
     cast_numbers,
     take_or_minus_one,
 )
-from grapefill.table.cells import Cells
+from grapefill.table.cells import ColumnCells
 from grapefill.table.kinds import Form, Storage
 from grapefill.table.numpy_frame import ArrayCells
 from grapefill.table.objects import ObjectCells
@@ -32,7 +32,7 @@ __all__ = ["pandas_cells"]
 pd: Any = import_module("pandas")
 
 
-def pandas_cells(series: Any, mark: Mark) -> Cells:
+def pandas_cells(series: Any, mark: Mark) -> ColumnCells:
     """Return the cells of a pandas series of any dtype."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype):
@@ -55,7 +55,7 @@ def pandas_cells(series: Any, mark: Mark) -> Cells:
     return PandasCells(series, mark)
 
 
-class PandasCells(Cells):
+class PandasCells(ColumnCells):
     """A series grapefill can only hand back as it is; the base of those it can read."""
 
     def __init__(self, series: Any, mark: Mark) -> None:
@@ -188,7 +188,7 @@ class PandasCategoryCells(PandasCells):
 
     @cached_property
     def _keys(self) -> list[Any]:
-        return [_plain(value) for value in self.series.dtype.categories]
+        return [_storable_category(value) for value in self.series.dtype.categories]
 
     @cached_property
     def storage(self) -> Storage:
@@ -222,7 +222,8 @@ class PandasCategoryCells(PandasCells):
     def filled(self, positions: IntArray, values: Array) -> Any:
         """Return the column with some cells replaced."""
         keys, dtype = self._keys, self.series.dtype
-        added = [value for value in dict.fromkeys(values.tolist()) if value not in set(keys)]
+        known = set(keys)
+        added = [value for value in dict.fromkeys(values.tolist()) if value not in known]
         if added:
             # The table declares fewer categories than were seen at fit: they join at the end.
             dtype = self.series.cat.add_categories(added).dtype
@@ -246,7 +247,7 @@ class PandasObjectCells(ObjectCells):
         return sorted(map(str, pd.unique(self._observed)))
 
 
-def _arrow_cells(series: Any, mark: Mark) -> Cells:
+def _arrow_cells(series: Any, mark: Mark) -> ColumnCells:
     from grapefill.table.arrow_cells import arrow_cells
 
     return arrow_cells(series.array.__arrow_array__(), mark)
@@ -293,7 +294,7 @@ class PandasArrowCells(PandasCells):
         return pd.arrays.ArrowExtensionArray(self.inner.filled(positions, values))
 
 
-def _plain(value: Any) -> Any:
+def _storable_category(value: Any) -> Any:
     """Return a category as a JSON scalar; what JSON has no word for goes by its text."""
     plain = value.item() if isinstance(value, np.generic) else value
     return plain if isinstance(plain, str | bool | int | float) else str(value)

@@ -12,7 +12,7 @@ from grapefill.table.pandas_cells import pandas_cells
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from grapefill.table.cells import Cells
+    from grapefill.table.cells import ColumnCells
     from grapefill.table.marks import Mark
 
 __all__ = ["PandasFrame"]
@@ -31,7 +31,7 @@ class PandasFrame:
         self.names: tuple[Any, ...] | None = tuple(frame.columns)
         self.n_rows, self.n_columns = frame.shape
 
-    def cells(self, j: int, mark: Mark) -> Cells:
+    def cells(self, j: int, mark: Mark) -> ColumnCells:
         """Return column `j`."""
         return pandas_cells(self.frame.iloc[:, j], mark)
 
@@ -42,10 +42,11 @@ class PandasFrame:
     def rebuild(self, columns: Mapping[int, Any], keep: Sequence[int]) -> Any:
         """Return a new frame with the columns `keep`, some exchanged."""
         result = self.frame.iloc[:, list(keep)]
+        dtypes = list(self.frame.dtypes)
         for at, j in enumerate(keep):
             if j in columns:
                 column = columns[j]
-                if self.frame.dtypes.iloc[j].kind == "O" and isinstance(column, np.ndarray):
+                if dtypes[j].kind == "O" and isinstance(column, np.ndarray):
                     # A bare array of objects would be given a dtype by its values.
                     column = pd.Series(column, index=self.frame.index, dtype=object)
                 result.isetitem(at, column)

@@ -16,7 +16,7 @@ from grapefill.table.arrays import (
     cast_numbers,
     counts_in_unit,
 )
-from grapefill.table.cells import Cells
+from grapefill.table.cells import ColumnCells
 from grapefill.table.decimals import to_decimals
 from grapefill.table.kinds import Form, Storage
 
@@ -31,7 +31,7 @@ __all__ = ["PolarsCells", "PolarsFrame"]
 pl: Any = import_module("polars")
 
 
-class PolarsCells(Cells):
+class PolarsCells(ColumnCells):
     """A polars series.
 
     Parameters
@@ -166,7 +166,7 @@ class PolarsFrame:
         self.names: tuple[Any, ...] | None = tuple(frame.columns)
         self.n_rows, self.n_columns = frame.shape
 
-    def cells(self, j: int, mark: Mark) -> Cells:
+    def cells(self, j: int, mark: Mark) -> ColumnCells:
         """Return column `j`."""
         return PolarsCells(self.frame.to_series(j), mark)
 

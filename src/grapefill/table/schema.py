@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from grapefill.errors import GrapefillWarning, InputError
+from grapefill.errors import InputError, warn
 from grapefill.table.column import Column
 from grapefill.table.consistency import are_feature_names, check_columns, check_names
 from grapefill.table.encode import Encoded, encode_table, warn_strangers
 from grapefill.table.infer import infer_column
 from grapefill.table.kinds import Kind
+from grapefill.table.text import some_of, storable_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,7 +96,7 @@ class Schema:
             for j in range(table.n_columns)
         )
         _warn_passthrough(columns)
-        return cls(columns, None if table.names is None else tuple(map(_plain, table.names)))
+        return cls(columns, _storable_names(table))
 
     def check(self, table: Table, *, estimator: str = "GrapeImputer") -> None:
         """Raise if the table's columns are not those at fit.
@@ -116,8 +117,7 @@ class Schema:
             For duplicate names and infinities.
         """
         _require_unique(table)
-        names = None if table.names is None else tuple(map(_plain, table.names))
-        check_names(self.names, names, estimator=estimator)
+        check_names(self.names, _storable_names(table), estimator=estimator)
         check_columns(self.columns, table, estimator=estimator)
 
     def encode(self, table: Table, *, warn: bool = True) -> Encoded:
@@ -144,11 +144,8 @@ class Schema:
         )
 
 
-def _plain(name: Any) -> Any:
-    """Return a label as JSON can keep it."""
-    if hasattr(name, "item"):
-        name = name.item()
-    return name if isinstance(name, str | int) else str(name)
+def _storable_names(table: Table) -> tuple[Any, ...] | None:
+    return None if table.names is None else tuple(map(storable_label, table.names))
 
 
 def _require_cells(table: Table) -> None:
@@ -163,9 +160,8 @@ def _require_cells(table: Table) -> None:
 
 
 def _require_unique(table: Table) -> None:
-    names = table.names or ()
-    if len(set(names)) < len(names):
-        twice = sorted({str(name) for name in names if names.count(name) > 1})
+    twice = sorted(str(name) for name, count in Counter(table.names).items() if count > 1)
+    if twice:
         raise InputError(
             "Column names must differ, but these appear more than once: "
             + ", ".join(map(repr, twice))
@@ -182,7 +178,7 @@ def _read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind
         if label not in positions:
             raise InputError(
                 f"kinds names the column {label!r}, which the table does not have. Its columns "
-                f"are {_some(table.labels)}."
+                f"are {some_of(table.labels, 10)}."
             )
         if kind not in set(Kind):
             choices = ", ".join(repr(each.value) for each in Kind)
@@ -196,14 +192,7 @@ def _read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind
 def _warn_passthrough(columns: Sequence[Column]) -> None:
     passing = [f"{column.name!r} ({column.note})" for column in columns if column.note]
     if passing:
-        warnings.warn(
+        warn(
             "These columns pass through unchanged and are not used: " + ", ".join(passing) + ". "
-            'Give them the kind "passthrough" to accept this, or another kind to use them.',
-            GrapefillWarning,
-            stacklevel=3,
+            'Give them the kind "passthrough" to accept this, or another kind to use them.'
         )
-
-
-def _some(labels: Sequence[str], most: int = 10) -> str:
-    shown = ", ".join(map(repr, labels[:most]))
-    return shown + (", ..." if len(labels) > most else "")

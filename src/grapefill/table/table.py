@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from grapefill.table.arrays import Array, BoolArray, IntArray
-    from grapefill.table.cells import Cells, Frame
+    from grapefill.table.cells import ColumnCells, Frame
 
 __all__ = ["Table"]
 
@@ -52,7 +52,7 @@ class Table:
     def __init__(self, frame: Frame, mark: Mark) -> None:
         self._frame = frame
         self._mark = mark
-        self._cells: dict[int, Cells] = {}
+        self._cells: dict[int, ColumnCells] = {}
         self.container = frame.container
         self.names = frame.names
         self.n_rows = frame.n_rows
@@ -86,7 +86,7 @@ class Table:
         """
         return cls(_frame_of(X), read_mark(missing_values))
 
-    def cells(self, j: int) -> Cells:
+    def cells(self, j: int) -> ColumnCells:
         """Return column `j`, read once and remembered."""
         if j not in self._cells:
             self._cells[j] = self._frame.cells(j, self._mark)
@@ -118,10 +118,11 @@ class Table:
             dtype is of another family, a fixed-width text column that is too narrow, an
             unordered category that lacks a category seen at fit.
         """
+        kept = set(keep)
         columns = {
             j: self._filled(j, np.asarray(positions, dtype=np.int64), np.asarray(values))
             for j, (positions, values) in fills.items()
-            if j in set(keep) and len(positions)
+            if j in kept and len(positions)
         }
         return self._frame.rebuild(columns, keep)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from grapefill.errors import GrapefillWarning, InputError
+from grapefill.errors import InputError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def require_free_names(table: Table, kept: Sequence[int]) -> None:
         return
     labels = [table.labels[j] for j in kept]
     labels += [indicator_name(label) for label in table.labels]
-    twice = sorted({label for label in labels if labels.count(label) > 1})
+    twice = sorted(label for label, count in Counter(labels).items() if count > 1)
     if twice:
         raise InputError(
             f"With add_indicator=True two columns would be called {twice[0]!r}. Rename the "
@@ -54,10 +54,8 @@ def report_useless(schema: Schema) -> None:
             "whether the right columns were read."
         )
     if useless:
-        warnings.warn(
+        warn(
             "These columns have no observed value and are not used: "
             + ", ".join(map(repr, useless))
-            + ". They are left out of the result unless keep_empty_features=True.",
-            GrapefillWarning,
-            stacklevel=4,
+            + ". They are left out of the result unless keep_empty_features=True."
         )

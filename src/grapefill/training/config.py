@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from grapefill.errors import ConfigError
-from grapefill.nn.config import NetworkConfig, check_word
+from grapefill.nn.config import NetworkConfig
+from grapefill.settings import check_fields, check_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +34,8 @@ class TrainingConfig:
         Learning rate over time; ``"cosine"`` warms up during the first twentieth of the steps.
     clip : float
         Largest norm of the gradient; 0 for no limit.
-    dropout : float or tuple of float
-        Edge dropout rate; two numbers mean that it is drawn for every row between them.
+    dropout : tuple of two floats
+        Edge dropout rate, drawn for every row between these two.
     loss_on : {"observed", "dropped"}
         Whether the loss is taken on all observed edges or on those that dropout removed.
     loss : {"squared", "absolute"}
@@ -65,12 +66,11 @@ class TrainingConfig:
     patience: int = 10
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.epochs < 1 or (self.max_steps is not None and self.max_steps < 1):
             raise ConfigError("TrainingConfig.epochs and max_steps must be at least 1.")
         if self.batch_rows is not None and self.batch_rows < 1:
             raise ConfigError("TrainingConfig.batch_rows must be at least 1, or None for all rows.")
-        if isinstance(self.dropout, int | float):
-            object.__setattr__(self, "dropout", (self.dropout, self.dropout))
         low, high = self.dropout
         if not 0 <= low <= high < 1:
             raise ConfigError("TrainingConfig.dropout must be (low, high), 0 <= low <= high < 1.")
@@ -80,10 +80,8 @@ class TrainingConfig:
             raise ConfigError("TrainingConfig.validation and average must be in [0, 1).")
         if self.learning_rate <= 0 or self.patience < 1:
             raise ConfigError("TrainingConfig.learning_rate and patience must be positive.")
-        check_word("schedule", self.schedule, ("constant", "cosine"))
-        check_word("loss_on", self.loss_on, ("observed", "dropped"))
-        check_word("loss", self.loss, ("squared", "absolute"))
-        check_word("scaling", self.scaling, ("minmax", "standard"))
+        if self.weight_decay < 0 or self.clip < 0:
+            raise ConfigError("TrainingConfig.weight_decay and clip must not be negative.")
 
     def steps(self, n_rows: int) -> int:
         """Return the number of steps for a table of ``n_rows`` rows.
@@ -157,7 +155,7 @@ _DEFAULT = Preset(
     ),
     TrainingConfig(
         epochs=4_000,
-        batch_rows=256,
+        batch_rows=1_024,
         max_steps=3_000,
         learning_rate=0.003,
         weight_decay=0.01,

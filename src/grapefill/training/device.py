@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from grapefill.errors import ConfigError
+from grapefill.errors import ConfigError, warn
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
@@ -31,3 +31,16 @@ def resolve_device(device: str | torch.device) -> torch.device:
         raise ConfigError(
             f"device={device!r} cannot be used here: {error}. Use 'auto' or 'cpu'."
         ) from error
+
+
+def available_device(device: str) -> str:
+    """Return the device of a stored model, or "auto" with a warning if this machine lacks it."""
+    try:
+        resolve_device(device)
+    except ConfigError:
+        warn(
+            f"The model was fitted with device={device!r}, which cannot be used here; "
+            'device="auto" is used instead. Choose one as load(path, device=...).'
+        )
+        return "auto"
+    return device

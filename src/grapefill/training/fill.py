@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from grapefill.table.cells import Fill
     from grapefill.training.model import GrapeModel
 
-# Memory then grows with the holes of a table, not with its cells.
-SLICE_ROWS = 65_536
+# Cells that are encoded and predicted at a time. Of the rest of the table only the filled cells are
+# kept, so memory grows with its holes; `graph_from="transform"` needs all of its numbers besides.
+SLICE_CELLS = 1_310_720
 
 
 def fill_holes(
@@ -45,8 +46,9 @@ def fill_holes(
     positions: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
     numbers: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
     strangers = []
-    for start in range(0, table.n_rows, SLICE_ROWS):
-        part = table.slice(start, min(start + SLICE_ROWS, table.n_rows))
+    slice_rows = max(1, SLICE_CELLS // len(schema.features))
+    for start in range(0, table.n_rows, slice_rows):
+        part = table.slice(start, min(start + slice_rows, table.n_rows))
         encoded = schema.encode(part, warn=False)
         strangers.append(encoded.strangers)
         holes = encoded.fillable

@@ -5,14 +5,23 @@ from __future__ import annotations
 import copy
 import math
 import time
-import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from grapefill.errors import GrapefillError, GrapefillWarning
-from grapefill.graph import Cells, Graph, Layout, build_graph, build_pairs, choose_layout
+from grapefill.errors import GrapefillError, warn
+from grapefill.graph import (
+    Cells,
+    Graph,
+    Layout,
+    block_size,
+    build_pairs,
+    choose_layout,
+    row_blocks,
+)
+from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.loss import cell_loss
 from grapefill.training.progress import Callback, History, Progress
 
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 BLOCK_CELLS = 65_536
 VALIDATIONS = 40
 WARM_UP = 0.05
+MOST_GIGABYTES = 8
 
 
 class Trainer:
@@ -77,6 +87,7 @@ class Trainer:
         self.layout = choose_layout(layout, observed * (1 - sum(config.dropout) / 2))
         self.pair_layout = choose_layout(layout, observed)
         self.steps = config.steps(cells.n_observations)
+        self._warn_of_memory(observed)
         self.optimizer = torch.optim.AdamW(
             network.parameters(),
             lr=config.learning_rate,
@@ -91,46 +102,72 @@ class Trainer:
     def run(self) -> History:
         """Train until the steps or the time are used up, held-out error stops falling, or Ctrl-C.
 
-        The network ends with the best weights: those with the lowest held-out error when cells
-        are held out, otherwise the last (or averaged) ones.
+        The network ends with the weights of the lowest held-out error when cells are held out,
+        otherwise with the last (or averaged) ones.
         """
-        start = self.started
+        self.network.train()
+        try:
+            with self._own_randomness():
+                self._loop()
+        except KeyboardInterrupt:
+            if not self.history.step:
+                raise
+            self.history.stopped = "interrupted"
+            warn("Training was interrupted; the weights so far are used.")
+        self._finish()
+        return self.history
+
+    def _loop(self) -> None:
         every = max(1, self.steps // VALIDATIONS)
         validation: float | None = None
         validate = bool(self.held_out.any())
         worse = 0
-        self.network.train()
-        try:
-            for step, rows in enumerate(self._batches(), start=1):
-                loss = self.step(step, rows)
-                if not math.isfinite(loss):
-                    raise GrapefillError(
-                        f"Training diverged at step {step}: the loss is {loss}. Try a lower "
-                        'learning_rate, for example settings={"learning_rate": '
-                        f"{self.config.learning_rate / 10:g}}}."
-                    )
-                seconds = time.perf_counter() - start
-                last = step == self.steps
-                if validate and (step % every == 0 or last):
-                    validation = self._validate(step)
-                    worse = 0 if self.history.best_step == step else worse + 1
-                    seconds = time.perf_counter() - start
-                self._report(step, loss, validation, seconds)
-                if worse >= self.config.patience:
-                    self.history.stopped = "early stopping"
-                    break
-                if self._out_of_time(seconds, step) and not last:
-                    self.history.stopped = "time limit"
-                    break
-        except KeyboardInterrupt:
-            self.history.stopped = "interrupted"
-            warnings.warn(
-                "Training was interrupted; the best weights so far are used.",
-                GrapefillWarning,
-                stacklevel=3,
+        for step, rows in enumerate(self._batches(), start=1):
+            loss = self.step(step, rows)
+            if not math.isfinite(loss):
+                raise GrapefillError(
+                    f"Training diverged at step {step}: the loss is {loss}. Try a lower "
+                    'learning_rate, for example settings={"learning_rate": '
+                    f"{self.config.learning_rate / 10:g}}}."
+                )
+            last = step == self.steps
+            if validate and (step % every == 0 or last):
+                validation = self._validate(step)
+                worse = 0 if self.history.best_step == step else worse + 1
+            seconds = time.perf_counter() - self.started
+            self._report(step, loss, validation, seconds)
+            if worse >= self.config.patience:
+                self.history.stopped = "early stopping"
+                return
+            if self._out_of_time(seconds, step) and not last:
+                self.history.stopped = "time limit"
+                return
+
+    @contextmanager
+    def _own_randomness(self) -> Iterator[None]:
+        """Keep a user's module, which may hold dropout, from the global generator."""
+        if not isinstance(self.network.o_edge, CustomEdgeHead):
+            yield
+            return
+        seed = int(torch.randint(2**31, (), generator=self.generator))
+        device = self.cells.value.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            yield
+
+    def _warn_of_memory(self, observed: float) -> None:
+        """Say so before a step asks for more memory than most machines have."""
+        rows = min(self.config.batch_rows or self.cells.n_observations, self.cells.n_observations)
+        network = self.network.config
+        edges = rows * self.cells.n_features * (observed if self.layout == "edges" else 1)
+        # Each direction keeps a message and an edge state per layer, and their gradients.
+        numbers = edges * 4 * (network.width + network.edge_width) * network.layers
+        gigabytes = 4 * numbers / 1e9
+        if gigabytes > MOST_GIGABYTES:
+            warn(
+                f"A training step on all {rows:,} rows takes about {gigabytes:.0f} GB of memory. "
+                'Set settings={"batch_rows": 4096} to train on batches.'
             )
-        self._finish()
-        return self.history
 
     def _hold_out(self, cells: Cells) -> Tensor:
         """Choose the held-out cells, leaving every feature at least one observed cell."""
@@ -165,7 +202,7 @@ class Trainer:
         cells = self.cells if whole else self.cells.take(rows)
         dropped = self._drop(cells)
         wanted = cells.observed if self.config.loss_on == "observed" else dropped
-        graph = build_graph(cells.hide(dropped), self.network.features, self.layout)
+        graph = self.network.graph(cells.hide(dropped), self.layout)
         observations, features = self.network.encode(graph)
         pairs = build_pairs(wanted, self.pair_layout)
         prediction = self.network.predict(observations, features, pairs)
@@ -221,6 +258,9 @@ class Trainer:
             torch._foreach_lerp_(
                 list(self.average.parameters()), list(self.network.parameters()), 1 - decay
             )
+            # Running statistics of a user's module are averages already.
+            for mine, theirs in zip(self.average.buffers(), self.network.buffers(), strict=True):
+                mine.copy_(theirs)
 
     def _validate(self, step: int) -> float:
         """Return the loss on the held-out cells and remember the best weights."""
@@ -230,9 +270,9 @@ class Trainer:
             network.eval()
             states = network.feature_states(self._graphs)
             total = 0.0
-            for rows in row_blocks(self.cells):
+            for rows in self._blocks():
                 cells, part = self.cells.take(rows), wanted[rows]
-                graph = build_graph(cells, network.features, self.pair_layout)
+                graph = network.graph(cells, self.pair_layout)
                 pairs = build_pairs(part, self.pair_layout)
                 observations = network.encode_observations(graph, states)
                 prediction = network.predict(observations, states.final, pairs)
@@ -247,9 +287,13 @@ class Trainer:
             self.history.best_step = step
         return validation
 
+    def _blocks(self) -> Iterator[slice]:
+        size = block_size(self.network.features, BLOCK_CELLS)
+        return row_blocks(self.cells.n_observations, size)
+
     def _graphs(self) -> Iterator[Graph]:
-        for rows in row_blocks(self.cells):
-            yield build_graph(self.cells.take(rows), self.network.features, self.pair_layout)
+        for rows in self._blocks():
+            yield self.network.graph(self.cells.take(rows), self.pair_layout)
 
     def _current(self) -> GrapeNetwork:
         return self.network if self.average is None else self.average
@@ -277,13 +321,6 @@ class Trainer:
     def _out_of_time(self, seconds: float, step: int) -> bool:
         """Whether the next step would, on average, end after the time limit."""
         return self.time_limit is not None and seconds * (step + 1) / step > self.time_limit
-
-
-def row_blocks(cells: Cells) -> Iterator[slice]:
-    """Yield slices of rows whose blocks of cells have a bounded size."""
-    rows = max(1, BLOCK_CELLS // max(1, cells.n_features))
-    for start in range(0, cells.n_observations, rows):
-        yield slice(start, start + rows)
 
 
 def _copy_weights(network: nn.Module) -> dict[str, Tensor]:

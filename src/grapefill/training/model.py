@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from grapefill.errors import ConfigError, InputError
-from grapefill.graph import Cells, Features, Graph, build_graph, build_pairs
+from grapefill.graph import Cells, Features, Graph, block_size, build_pairs, row_blocks
 from grapefill.nn import FeatureStates, GrapeNetwork
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.table import Encoded, Scaling, Schema
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Rows of a block, so that the states of its cells stay in a processor's cache.
 BLOCK_CELLS = 8_192
-MOST_BLOCK_ROWS = 1_024
+FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS = 16, 1_024
 # A scaled number at fit cannot be farther out unless there are a hundred million rows. In a new
 # row it can, and must not leave the range of float32.
 FARTHEST = 1e4
@@ -71,7 +71,7 @@ class GrapeModel:
         o_edge: nn.Module | None = None,
     ) -> GrapeModel:
         """Make an untrained model for a table; a copy of ``o_edge`` becomes part of it."""
-        features = describe_features(schema, preset)
+        features = describe_features(schema)
         scaling = Scaling.fit(encoded.numbers, preset.training.scaling, discrete=features.discrete)
         network = GrapeNetwork(features, preset.network, generator, o_edge=copy.deepcopy(o_edge))
         return cls(schema, preset, features, scaling, network)
@@ -94,10 +94,11 @@ class GrapeModel:
     def block_rows(self) -> int:
         """Rows that are encoded together.
 
-        Always as many, with empty rows added: the same shapes run the same arithmetic, so the
-        result for a row does not depend on how many rows come with it.
+        Always as many, with empty rows added: in the dense layout the same shapes run the same
+        arithmetic, so the result for a row does not depend on how many rows come with it. With
+        edge lists it may differ by rounding.
         """
-        return min(MOST_BLOCK_ROWS, max(1, BLOCK_CELLS // self.features.count))
+        return min(MOST_BLOCK_ROWS, block_size(self.features, BLOCK_CELLS, least=FEWEST_BLOCK_ROWS))
 
     def to(self, device: torch.device) -> None:
         """Move network and states to a device."""
@@ -117,11 +118,12 @@ class GrapeModel:
         """Return the states of the features on the graph of these rows."""
 
         def graphs() -> Iterator[Graph]:
-            for rows in self._blocks(numbers.shape[0]):
+            for rows in row_blocks(numbers.shape[0], self.block_rows):
                 cells = self.cells(numbers[rows]).pad(self.block_rows)
-                yield build_graph(cells, self.features, self.layout)
+                yield self.network.graph(cells, self.layout)
 
-        with torch.inference_mode():
+        # Not inference_mode: its tensors could not take part in a caller's own training.
+        with torch.no_grad():
             return self.network.feature_states(graphs)
 
     def predict(
@@ -148,7 +150,7 @@ class GrapeModel:
             raise InputError("The model has not been trained.")
         predicted = np.empty_like(numbers)
         with torch.inference_mode():
-            for rows in self._blocks(numbers.shape[0]):
+            for rows in row_blocks(numbers.shape[0], self.block_rows):
                 predicted[rows] = self._predict_block(numbers[rows], states)
         return self.scaling.undo(predicted)
 
@@ -156,18 +158,14 @@ class GrapeModel:
         self, numbers: npt.NDArray[np.float64], states: FeatureStates
     ) -> npt.NDArray[np.float64]:
         cells = self.cells(numbers).pad(self.block_rows)
-        graph = build_graph(cells, self.features, self.layout)
+        graph = self.network.graph(cells, self.layout)
         observations = self.network.encode_observations(graph, states)
         everywhere = build_pairs(cells.observed, "dense")
         prediction = self.network.predict(observations, states.final, everywhere)
-        values = prediction.value.double().cpu().numpy()[: numbers.shape[0]]
+        values = prediction.value.cpu().double().numpy()[: numbers.shape[0]]
         for j, logits in prediction.logits.items():
             values[:, j] = logits.argmax(-1).cpu().numpy()[: numbers.shape[0]]
         return values
-
-    def _blocks(self, n_rows: int) -> Iterator[slice]:
-        for start in range(0, n_rows, self.block_rows):
-            yield slice(start, start + self.block_rows)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return everything of the model that is a tensor, by name, for a model file."""
@@ -207,7 +205,7 @@ class GrapeModel:
         if o_edge is not None and not description["own_o_edge"]:
             raise ConfigError("The model was fitted without an O_edge module. Load it without.")
         preset = Preset.from_dict(description["preset"])
-        features = describe_features(schema, preset)
+        features = describe_features(schema)
         network = GrapeNetwork(
             features, preset.network, torch.Generator(), o_edge=copy.deepcopy(o_edge)
         )
@@ -226,19 +224,30 @@ class GrapeModel:
                 "module built like the one at fit."
             ) from error
         network.eval()
-        scaling = Scaling(tensors["scaling.center"].numpy(), tensors["scaling.scale"].numpy())
         layers = tuple(tensors[f"states.{i}"] for i in range(preset.network.layers + 1))
         states = FeatureStates(layers, tensors["states.final"])
+        center, scale = tensors["scaling.center"], tensors["scaling.scale"]
+        expected = {
+            "states.0": (layers[0], tuple(network.feature_init.shape)),
+            "scaling.center": (center, (features.count,)),
+            "scaling.scale": (scale, (features.count,)),
+        }
+        final = (features.count, preset.network.width)
+        rest = [*layers[1:], states.final]
+        expected |= {f"states.{i}": (state, final) for i, state in enumerate(rest, start=1)}
+        for name, (tensor, shape) in expected.items():
+            if tuple(tensor.shape) != shape:
+                raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {shape}")
+        scaling = Scaling(center.numpy(), scale.numpy())
         return cls(schema, preset, features, scaling, network, description["layout"], states)
 
 
-def describe_features(schema: Schema, preset: Preset) -> Features:
+def describe_features(schema: Schema) -> Features:
     """Return the feature nodes of a table."""
     columns = [schema.columns[j] for j in schema.features]
-    n_categories = tuple(
-        len(column.categories) if column.kind.is_discrete and column.categories else 0
-        for column in columns
+    return Features(
+        tuple(
+            len(column.categories) if column.kind.is_discrete and column.categories else 0
+            for column in columns
+        )
     )
-    # Embedded values and own outputs both give every feature weights of its own.
-    own = preset.network.own_outputs or preset.network.value_embedding
-    return Features(n_categories, shared=not own)

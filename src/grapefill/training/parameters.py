@@ -11,6 +11,7 @@ import torch
 
 from grapefill.table import Kind
 from grapefill.table.marks import read_mark
+from grapefill.table.text import storable_label
 from grapefill.training.config import Preset
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     >>> to_plain({"kinds": {0: Kind.ORDINAL}, "missing_values": np.int64(-1)})
     {'kinds': [[0, 'ordinal']], 'missing_values': -1}
     """
-    return {name: _plain(name, value) for name, value in parameters.items()}
+    return {name: _storable(name, value) for name, value in parameters.items()}
 
 
 def from_plain(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,25 +45,27 @@ def from_plain(stored: Mapping[str, Any]) -> dict[str, Any]:
     if parameters.get("kinds") is not None:
         parameters["kinds"] = dict(parameters["kinds"])
     if parameters.get("settings") is not None:
-        parameters["settings"] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in parameters["settings"].items()
-        }
+        parameters["settings"] = plain_settings(parameters["settings"])
     return parameters
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with Python's numbers for numpy's, as a search over a grid gives them.
+    """Return settings with Python's numbers for numpy's and tuples for lists.
+
+    A search over a grid gives the former, a file of settings the latter.
 
     Examples
     --------
-    >>> plain_settings({"width": np.int64(8), "dropout": (0.1, 0.2)})
+    >>> plain_settings({"width": np.int64(8), "dropout": [0.1, 0.2]})
     {'width': 8, 'dropout': (0.1, 0.2)}
     """
-    return {name: _scalar(value) for name, value in settings.items()}
+    return {
+        name: tuple(map(_scalar, value)) if isinstance(value, list | tuple) else _scalar(value)
+        for name, value in settings.items()
+    }
 
 
-def _plain(name: str, value: Any) -> Any:
+def _storable(name: str, value: Any) -> Any:
     if value is None:
         return None
     if name == "missing_values":
@@ -71,7 +74,7 @@ def _plain(name: str, value: Any) -> Any:
         return math.nan if mark is None else mark
     if name == "kinds":
         # Pairs, since JSON would turn the position 0 into the name "0".
-        return [[_label(label), str(Kind(kind))] for label, kind in value.items()]
+        return [[storable_label(label), str(Kind(kind))] for label, kind in value.items()]
     if name == "settings":
         return plain_settings(value)
     if name == "random_state":
@@ -83,9 +86,3 @@ def _plain(name: str, value: Any) -> Any:
 
 def _scalar(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _label(label: Any) -> Any:
-    """Return a column label; what JSON has no word for goes by its text, which works too."""
-    label = _scalar(label)
-    return label if isinstance(label, str | int) else str(label)
