@@ -15,6 +15,7 @@ LEVELS = [
     ["report"],
     ["distributed"],
     ["imputer", "predictor"],
+    ["estimator"],
     ["uncertainty"],
     ["evaluate"],
     ["training"],

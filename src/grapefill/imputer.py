@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from contextlib import ExitStack
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 # Private, yet the only way to learn what both `set_output` and `set_config` ask for.
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from grapefill.errors import ConfigError, GrapefillError, InputError, ModelFileError
-from grapefill.files.model import read_model, write_model
-from grapefill.graph import Cells, choose_layout
+from grapefill.estimator import GrapeEstimator
 from grapefill.settings import check_word
-from grapefill.table import Encoded, Kind, Schema, Table
+from grapefill.table import Kind, Schema, Table
 from grapefill.table.output import append_columns, as_pandas
 from grapefill.table.usable import (
     indicator_name,
@@ -29,25 +23,21 @@ from grapefill.table.usable import (
     require_free_names,
     require_observed,
 )
-from grapefill.training import History, Preset, Progress, ProgressBar, Trainer, get_preset
-from grapefill.training.device import available_device, resolve_device
+from grapefill.training import History, Preset, Progress
+from grapefill.training.device import resolve_device
 from grapefill.training.fill import fill_holes
 from grapefill.training.model import GrapeModel
-from grapefill.training.parameters import from_plain, plain_settings, to_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from torch import nn
 
-    from grapefill.files.model import ModelFile
     from grapefill.graph import Layout
-    from grapefill.nn import GrapeNetwork
     from grapefill.table.cells import Fill
 
 
-class GrapeImputer(TransformerMixin, BaseEstimator):
+class GrapeImputer(TransformerMixin, GrapeEstimator):
     """Fill the holes of a table with a graph neural network.
 
     A table is a graph: its rows and columns are nodes, its observed cells are edges. The network
@@ -183,6 +173,7 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
             The fitted imputer.
         """
         del y
+        check_word("graph_from", self.graph_from, ("fit", "transform"))
         preset = self._checked_preset()
         device = resolve_device(self.device)
         table = Table.wrap(X, missing_values=self.missing_values)
@@ -204,7 +195,8 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
             history = self._train(model, encoded, generator)
         # Only now, so that a fit that fails leaves the imputer as it was.
         self.model_, self.history_ = model, history
-        self._remember(schema, [j for j in range(table.n_columns) if table.missing(j).any()])
+        self._remember(schema)
+        self.indicator_columns_ = tuple(j for j in range(table.n_columns) if table.missing(j).any())
         return self
 
     def transform(self, X: Any) -> Any:
@@ -254,170 +246,6 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
             kept += [indicator_name(names[j]) for j in self.indicator_columns_]
         return np.asarray(kept, dtype=object)
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted imputer to one file: safetensors and JSON, never pickle.
-
-        Not stored are `callbacks`, a `random_state` that is not an int, and the class of your own
-        `o_edge`: its weights are, so give a module built like it to `load`.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file; by habit its name ends in ``.grape``.
-        """
-        check_is_fitted(self)
-        left_out = ("o_edge", "callbacks")
-        parameters = self.get_params(deep=False)
-        description: dict[str, Any] = {
-            "parameters": to_plain({k: v for k, v in parameters.items() if k not in left_out}),
-            "schema": self.schema_.to_dict(),
-            "indicator_columns": list(self.indicator_columns_),
-            "history": self.history_.to_dict(),
-            "model": None if self.model_ is None else self.model_.description(),
-        }
-        tensors = {} if self.model_ is None else self.model_.tensors()
-        write_model(path, estimator=type(self).__name__, tensors=tensors, description=description)
-
-    @classmethod
-    def load(
-        cls, path: str | Path, *, device: str | None = None, o_edge: nn.Module | None = None
-    ) -> Self:
-        """Read an imputer that `save` wrote; on the same machine its output is bit-equal.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        device : str or None
-            Where the network runs from now on, as in the parameter of that name. None keeps the
-            device at fit; if this machine does not have it, a warning says so and it is
-            ``"auto"``.
-        o_edge : torch.nn.Module or None
-            The module that the imputer was fitted with, if it was your own.
-
-        Returns
-        -------
-        GrapeImputer
-            The fitted imputer.
-        """
-        file = read_model(path)
-        if file.estimator != cls.__name__:
-            raise ModelFileError(
-                f"{str(path)!r} holds a {file.estimator}, not a {cls.__name__}. "
-                f"Load it with {file.estimator}.load."
-            )
-        try:
-            return cls._restore(file, device, o_edge)
-        except GrapefillError:
-            raise
-        except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
-            # The file is whole, so it was written by a version with other parts.
-            raise ModelFileError(
-                f"Cannot load {str(path)!r}: grapefill {file.version} wrote it, and this version "
-                f"does not understand it ({error!r}). Install that version, or fit again."
-            ) from error
-
-    @classmethod
-    def _restore(cls, file: ModelFile, device: str | None, o_edge: nn.Module | None) -> Self:
-        stored = file.description
-        imputer = cls(**from_plain(stored["parameters"]), o_edge=o_edge)
-        imputer.device = available_device(imputer.device) if device is None else device
-        schema = Schema.from_dict(stored["schema"])
-        if not set(stored["indicator_columns"]) <= set(range(len(schema.columns))):
-            raise ValueError(f"indicator_columns is {stored['indicator_columns']}")
-        imputer.model_ = None
-        if stored["model"] is not None:
-            imputer.model_ = GrapeModel.restore(
-                schema, stored["model"], file.tensors, o_edge=o_edge
-            )
-            imputer.model_.to(resolve_device(imputer.device))
-        imputer.history_ = History.from_dict(stored["history"])
-        imputer._remember(schema, stored["indicator_columns"])
-        return imputer
-
-    @property
-    def network_(self) -> GrapeNetwork | None:
-        """The trained torch module; None when no column could be imputed."""
-        check_is_fitted(self)
-        return None if self.model_ is None else self.model_.network
-
-    def encode(self, X: Any) -> Cells:
-        """Return the cells of a table as tensors, for use with `network_` in torch code.
-
-        Parameters
-        ----------
-        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
-            A table with the columns seen in fit.
-
-        Returns
-        -------
-        Cells
-            ``imputer.network_(cells)`` gives the imputed rows as a tensor with gradient. Call
-            `refresh` once the network is trained, for `transform` to use what it learned.
-        """
-        model, encoded = self._encoded(X)
-        return model.cells(encoded.numbers)
-
-    def refresh(self, X: Any) -> Self:
-        """Recompute the feature states from a table, after `network_` was trained further.
-
-        `fit` does so itself. Needed after training in your own code, since `transform` encodes
-        rows against the feature states of the last `fit` or `refresh`. Leaves the network in
-        evaluation mode.
-
-        Parameters
-        ----------
-        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
-            A table with the columns seen in fit, as a rule the one at fit.
-
-        Returns
-        -------
-        GrapeImputer
-            The imputer itself.
-        """
-        model, encoded = self._encoded(X)
-        require_observed(encoded)
-        model.network.eval()
-        model.states = model.freeze_states(encoded.numbers)
-        return self
-
-    def _checked_preset(self) -> Preset:
-        check_word("graph_from", self.graph_from, ("fit", "transform"))
-        check_word("layout", self.layout, ("auto", "dense", "edges"))
-        limit = self.time_limit
-        if limit is not None and not (isinstance(limit, Real) and limit > 0):
-            raise ConfigError(f"time_limit must be positive seconds or None, got {limit!r}.")
-        for name in ("settings", "kinds"):
-            if not isinstance(getattr(self, name), Mapping | None):
-                raise ConfigError(f"{name} must be a dict or None, got {getattr(self, name)!r}.")
-        if callable(self.callbacks):
-            raise ConfigError("callbacks must be a sequence. Pass a list: [callback].")
-        try:
-            return get_preset(self.preset).change(**plain_settings(self.settings or {}))
-        except ConfigError:
-            raise
-        except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
-            raise ConfigError(
-                f"settings has a value that cannot work: {error}. See NetworkConfig and "
-                "TrainingConfig for what each setting may be."
-            ) from error
-
-    def _checked_table(self, X: Any) -> Table:
-        table = Table.wrap(X, missing_values=self.missing_values)
-        self.schema_.check(table, estimator=type(self).__name__)
-        return table
-
-    def _encoded(self, X: Any) -> tuple[GrapeModel, Encoded]:
-        """Return the fitted model and a table as its numbers."""
-        check_is_fitted(self)
-        table = self._checked_table(X)
-        if self.model_ is None:
-            raise InputError(
-                "None of the columns seen in fit can be imputed, so there is no network. Fit on a "
-                "table with a column of numbers, categories, booleans or dates."
-            )
-        return self.model_, self.schema_.encode(table)
-
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:
             schema = Schema.infer(table, kinds=self.kinds)
@@ -430,35 +258,14 @@ class GrapeImputer(TransformerMixin, BaseEstimator):
             require_free_names(table, self._kept_columns(schema))
         return schema
 
-    def _train(self, model: GrapeModel, encoded: Encoded, generator: torch.Generator) -> History:
-        start = time.perf_counter()
-        model.layout = choose_layout(self.layout, float(encoded.observed.mean()))
-        with ExitStack() as stack:
-            callbacks = list(self.callbacks or ())
-            if self.verbose:
-                callbacks.append(stack.enter_context(ProgressBar()))
-            trainer = Trainer(
-                model.network,
-                model.cells(encoded.numbers),
-                model.preset.training,
-                generator=generator,
-                layout=self.layout,
-                time_limit=self.time_limit,
-                callbacks=callbacks,
-                started=start,
-            )
-            history = trainer.run()
-        model.states = model.freeze_states(encoded.numbers)
-        return history
+    def _extras(self) -> dict[str, Any]:
+        return {"indicator_columns": list(self.indicator_columns_)}
 
-    def _remember(self, schema: Schema, indicator_columns: Sequence[int]) -> None:
-        self.schema_ = schema
-        self.indicator_columns_ = tuple(indicator_columns)
-        self.n_features_in_ = len(schema.columns)
-        if schema.named:
-            self.feature_names_in_ = np.asarray(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+    def _set_extras(self, extras: Mapping[str, Any]) -> None:
+        columns = tuple(extras["indicator_columns"])
+        if not set(columns) <= set(range(self.n_features_in_)):
+            raise ValueError(f"indicator_columns is {columns}")
+        self.indicator_columns_ = columns
 
     def _kept_columns(self, schema: Schema) -> list[int]:
         kept = enumerate(schema.columns)

@@ -206,6 +206,8 @@ class GrapeModel:
             raise ConfigError("The model was fitted without an O_edge module. Load it without.")
         preset = Preset.from_dict(description["preset"])
         features = describe_features(schema)
+        if not features.count:
+            raise ValueError("the schema has no column to impute")
         network = GrapeNetwork(
             features, preset.network, torch.Generator(), o_edge=copy.deepcopy(o_edge)
         )

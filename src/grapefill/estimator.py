@@ -1,0 +1,257 @@
+"""What every grapefill estimator does: check parameters, train, save, load, lend its network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from grapefill.errors import ConfigError, GrapefillError, InputError, ModelFileError
+from grapefill.files.model import read_model, write_model
+from grapefill.graph import Cells, choose_layout
+from grapefill.settings import check_word
+from grapefill.table import Encoded, Schema, Table
+from grapefill.table.usable import require_observed
+from grapefill.training import History, Preset, ProgressBar, Trainer, get_preset
+from grapefill.training.device import available_device, resolve_device
+from grapefill.training.model import GrapeModel
+from grapefill.training.parameters import from_plain, plain_settings, to_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import torch
+    from torch import nn
+
+    from grapefill.files.model import ModelFile
+    from grapefill.graph import Layout
+    from grapefill.nn import GrapeNetwork
+    from grapefill.table import Kind
+    from grapefill.training import Callback
+
+
+class GrapeEstimator(BaseEstimator):
+    """Base of the estimators; the parameters are described where they are used.
+
+    An estimator that learns more than a model overrides `_extras` and `_set_extras`.
+    """
+
+    preset: str | Preset
+    settings: Mapping[str, Any] | None
+    kinds: Mapping[Any, Kind | str] | None
+    missing_values: Any
+    time_limit: float | None
+    layout: Layout
+    o_edge: nn.Module | None
+    device: str
+    callbacks: Sequence[Callback] | None
+    verbose: bool
+    model_: GrapeModel | None
+    history_: History
+    schema_: Schema
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to one file: safetensors and JSON, never pickle.
+
+        Not stored are `callbacks`, a `random_state` that is not an int, and the class of your own
+        `o_edge`: its weights are, so give a module built like it to `load`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; by habit its name ends in ``.grape``.
+        """
+        check_is_fitted(self)
+        left_out = ("o_edge", "callbacks")
+        parameters = self.get_params(deep=False)
+        description: dict[str, Any] = {
+            "parameters": to_plain({k: v for k, v in parameters.items() if k not in left_out}),
+            "schema": self.schema_.to_dict(),
+            "extras": self._extras(),
+            "history": self.history_.to_dict(),
+            "model": None if self.model_ is None else self.model_.description(),
+        }
+        tensors = {} if self.model_ is None else self.model_.tensors()
+        write_model(path, estimator=type(self).__name__, tensors=tensors, description=description)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, device: str | None = None, o_edge: nn.Module | None = None
+    ) -> Self:
+        """Read an estimator that `save` wrote; on the same machine its output is bit-equal.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        device : str or None
+            Where the network runs from now on, as in the parameter of that name. None keeps the
+            device at fit; if this machine does not have it, a warning says so and it is
+            ``"auto"``.
+        o_edge : torch.nn.Module or None
+            The module that the estimator was fitted with, if it was your own.
+
+        Returns
+        -------
+        GrapeEstimator
+            The fitted estimator, of the class that `load` is called on.
+        """
+        file = read_model(path)
+        if file.estimator != cls.__name__:
+            raise ModelFileError(
+                f"{str(path)!r} holds a {file.estimator}, not a {cls.__name__}. "
+                f"Load it with {file.estimator}.load."
+            )
+        try:
+            return cls._restore(file, device, o_edge)
+        except GrapefillError:
+            raise
+        except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
+            # The file is whole, so it was written by a version with other parts.
+            raise ModelFileError(
+                f"Cannot load {str(path)!r}: grapefill {file.version} wrote it, and this version "
+                f"does not understand it ({error!r}). Install that version, or fit again."
+            ) from error
+
+    @classmethod
+    def _restore(cls, file: ModelFile, device: str | None, o_edge: nn.Module | None) -> Self:
+        stored = file.description
+        estimator = cls(**from_plain(stored["parameters"]), o_edge=o_edge)
+        estimator.device = available_device(estimator.device) if device is None else device
+        schema = Schema.from_dict(stored["schema"])
+        estimator.model_ = None
+        if stored["model"] is not None:
+            estimator.model_ = GrapeModel.restore(
+                schema, stored["model"], file.tensors, o_edge=o_edge
+            )
+            estimator.model_.to(resolve_device(estimator.device))
+        estimator.history_ = History.from_dict(stored["history"])
+        estimator._remember(schema)
+        estimator._set_extras(stored["extras"])
+        return estimator
+
+    def _extras(self) -> dict[str, Any]:
+        """Return what was learned besides schema, history and model, as plain JSON values."""
+        return {}
+
+    def _set_extras(self, extras: Mapping[str, Any]) -> None:
+        """Take back what `_extras` gave."""
+
+    def _remember(self, schema: Schema) -> None:
+        """Set the attributes that scikit-learn expects of a fitted estimator."""
+        self.schema_ = schema
+        self.n_features_in_ = len(schema.columns)
+        if schema.named:
+            self.feature_names_in_ = np.asarray(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    @property
+    def network_(self) -> GrapeNetwork | None:
+        """The trained torch module; None when no column could be imputed."""
+        check_is_fitted(self)
+        return None if self.model_ is None else self.model_.network
+
+    def encode(self, X: Any) -> Cells:
+        """Return the cells of a table as tensors, for use with `network_` in torch code.
+
+        Parameters
+        ----------
+        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+            A table with the columns seen in fit.
+
+        Returns
+        -------
+        Cells
+            ``estimator.network_(cells)`` gives the imputed rows as a tensor with gradient. Call
+            `refresh` once the network is trained, for `transform` to use what it learned.
+        """
+        model, encoded = self._encoded(X)
+        return model.cells(encoded.numbers)
+
+    def refresh(self, X: Any) -> Self:
+        """Recompute the feature states from a table, after `network_` was trained further.
+
+        `fit` does so itself. Needed after training in your own code, since `transform` encodes
+        rows against the feature states of the last `fit` or `refresh`. Leaves the network in
+        evaluation mode.
+
+        Parameters
+        ----------
+        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+            A table with the columns seen in fit, as a rule the one at fit.
+
+        Returns
+        -------
+        GrapeEstimator
+            The estimator itself.
+        """
+        model, encoded = self._encoded(X)
+        require_observed(encoded)
+        model.network.eval()
+        model.states = model.freeze_states(encoded.numbers)
+        return self
+
+    def _checked_preset(self) -> Preset:
+        check_word("layout", self.layout, ("auto", "dense", "edges"))
+        limit = self.time_limit
+        if limit is not None and not (isinstance(limit, Real) and limit > 0):
+            raise ConfigError(f"time_limit must be positive seconds or None, got {limit!r}.")
+        for name in ("settings", "kinds"):
+            if not isinstance(getattr(self, name), Mapping | None):
+                raise ConfigError(f"{name} must be a dict or None, got {getattr(self, name)!r}.")
+        if callable(self.callbacks):
+            raise ConfigError("callbacks must be a sequence. Pass a list: [callback].")
+        try:
+            return get_preset(self.preset).change(**plain_settings(self.settings or {}))
+        except ConfigError:
+            raise
+        except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
+            raise ConfigError(
+                f"settings has a value that cannot work: {error}. See NetworkConfig and "
+                "TrainingConfig for what each setting may be."
+            ) from error
+
+    def _checked_table(self, X: Any) -> Table:
+        table = Table.wrap(X, missing_values=self.missing_values)
+        self.schema_.check(table, estimator=type(self).__name__)
+        return table
+
+    def _encoded(self, X: Any) -> tuple[GrapeModel, Encoded]:
+        """Return the fitted model and a table as its numbers."""
+        check_is_fitted(self)
+        table = self._checked_table(X)
+        if self.model_ is None:
+            raise InputError(
+                "None of the columns seen in fit can be imputed, so there is no network. Fit on a "
+                "table with a column of numbers, categories, booleans or dates."
+            )
+        return self.model_, self.schema_.encode(table)
+
+    def _train(self, model: GrapeModel, encoded: Encoded, generator: torch.Generator) -> History:
+        start = time.perf_counter()
+        model.layout = choose_layout(self.layout, float(encoded.observed.mean()))
+        with ExitStack() as stack:
+            callbacks = list(self.callbacks or ())
+            if self.verbose:
+                callbacks.append(stack.enter_context(ProgressBar()))
+            trainer = Trainer(
+                model.network,
+                model.cells(encoded.numbers),
+                model.preset.training,
+                generator=generator,
+                layout=self.layout,
+                time_limit=self.time_limit,
+                callbacks=callbacks,
+                started=start,
+            )
+            history = trainer.run()
+        model.states = model.freeze_states(encoded.numbers)
+        return history
