@@ -17,7 +17,6 @@ from grapefill import GrapeImputer
 from grapefill.files.atomic import write_whole
 
 OUTPUT = Path(__file__).parent.parent / "demo-output" / "penguins-filled.csv"
-SECONDS = 60
 SHORT_NAMES = {
     "bill_length_mm": "bill length",
     "bill_depth_mm": "bill depth",
@@ -32,9 +31,9 @@ def main() -> None:
     penguins = load_penguins()
     show_holes(console, penguins)
 
-    console.print(f"\nFilling them, in at most {SECONDS} seconds ...")
+    console.print("\nFilling them ...")
     start = time.perf_counter()
-    imputer = GrapeImputer(preset="default", random_state=0, time_limit=SECONDS, verbose=True)
+    imputer = GrapeImputer(preset="fast", random_state=0, verbose=True)
     filled = imputer.fit_transform(penguins)
     seconds = time.perf_counter() - start
 
