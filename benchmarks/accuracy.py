@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.data import UCI, load_features, mcar
 from benchmarks.methods import METHODS
-from benchmarks.results import ResultFile, markdown_table
+from benchmarks.results import ResultFile, markdown_table, peak_megabytes
 
 if TYPE_CHECKING:
     import argparse
@@ -79,7 +78,7 @@ def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
     return {
         "mae": float(np.abs(filled - complete)[missing].mean()),
         "seconds": round(seconds, 2),
-        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_mb": round(peak_megabytes()),
     }
 
 

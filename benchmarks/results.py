@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,16 @@ class ResultFile:
         }
         with self.path.open("a") as file:
             file.write(json.dumps(fields | about) + "\n")
+
+
+def peak_megabytes() -> float:
+    """Return the peak memory of this process, Python and libraries included."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # getrusage would count what the parent had before it started this process.
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def markdown_table(header: list[str], rows: list[list[str]]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import statistics
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from benchmarks.plain import PlainSelectTraining, PlainTraining
-from benchmarks.results import markdown_table
+from benchmarks.results import markdown_table, peak_megabytes
 from grapefill.graph import Cells, Features
 from grapefill.nn import GrapeNetwork
 from grapefill.training import Trainer, get_preset
@@ -121,7 +120,7 @@ def _peak_memory(name: str, implementation: str, missing: float) -> float:
     steps = _make(name, implementation, missing)
     for _ in range(10):
         steps.step()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_megabytes()
 
 
 def _make(name: str, implementation: str, missing: float) -> Steps:

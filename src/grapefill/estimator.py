@@ -237,7 +237,8 @@ class GrapeEstimator(BaseEstimator):
 
     def _train(self, model: GrapeModel, encoded: Encoded, generator: torch.Generator) -> History:
         start = time.perf_counter()
-        model.layout = choose_layout(self.layout, float(encoded.observed.mean()))
+        observed = float(encoded.observed.mean())
+        model.layout = choose_layout(self.layout, observed, purpose="filling")
         with ExitStack() as stack:
             callbacks = list(self.callbacks or ())
             if self.verbose:

@@ -75,8 +75,9 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
     time_limit : float or None, default=None
         Seconds after which training stops.
     layout : {"auto", "dense", "edges"}, default="auto"
-        How graphs are stored. ``"auto"``: as a dense block when at least half of the cells are
-        edges, as a list of edges otherwise.
+        How graphs are stored: as a dense block of all cells or as a list of edges. ``"auto"``
+        takes the block when at least 80% of the cells are edges in training, counted after edge
+        dropout, or 40% when filling, and the list otherwise.
     o_edge : torch.nn.Module or None, default=None
         Your own module for the last step, from the states of a row and a column to a cell. It
         takes the concatenated states, shape (..., 2 * width), and returns shape (..., 1 + total

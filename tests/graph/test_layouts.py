@@ -113,9 +113,11 @@ def test_pairs_pick_and_spread_alike() -> None:
 
 
 def test_layout_rule() -> None:
-    assert choose_layout("auto", 0.5) == "dense"
-    assert choose_layout("auto", 0.49) == "edges"
-    assert choose_layout("edges", 1.0) == "edges"
+    assert choose_layout("auto", 0.8, purpose="training") == "dense"
+    assert choose_layout("auto", 0.79, purpose="training") == "edges"
+    assert choose_layout("auto", 0.4, purpose="filling") == "dense"
+    assert choose_layout("auto", 0.39, purpose="filling") == "edges"
+    assert choose_layout("edges", 1.0, purpose="filling") == "edges"
 
 
 def test_build_graph_gives_the_layout_asked_for() -> None:

@@ -187,10 +187,16 @@ def test_averaged_weights_are_used_in_the_end() -> None:
     trainer = make_trainer(average=0.9, epochs=30)
     trainer.run()
     assert trainer.average is not None
-    for used, averaged in zip(
-        trainer.network.parameters(), trainer.average.parameters(), strict=True
-    ):
-        assert torch.equal(used, averaged)
+    used = torch.cat([parameter.flatten() for parameter in trainer.network.parameters()])
+    assert torch.equal(used, trainer.average)
+
+
+def test_parameters_have_memory_of_their_own_in_the_end() -> None:
+    trainer = make_trainer()
+    trainer.run()
+    storages = {p.untyped_storage().data_ptr() for p in trainer.network.parameters()}
+    assert len(storages) == len(list(trainer.network.parameters()))
+    assert all(parameter.grad is None for parameter in trainer.network.parameters())
 
 
 def test_cosine_schedule_warms_up_and_ends_at_zero() -> None:

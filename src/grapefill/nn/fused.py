@@ -121,7 +121,9 @@ class FusedConv(Function):
         h_needed, e_needed = ctx.needs_input_grad[:2]
         h_grad = e_grad = w_grad = w_bias_grad = None
         if w is not None:
-            delta = torch.ops.aten.threshold_backward(new_e_grad, new_e, 0)
+            # The gradient of the edges comes fresh from the next layer and is read only here.
+            delta = new_e_grad
+            _relu_gradient_(delta, new_e, 0, grad_input=delta)
             at_source, at_target = edges.sum_at_source(delta), edges.sum_at_target(delta)
             w_grad = torch.cat([at_source.t() @ u, at_target.t() @ u, delta.t() @ e], dim=1)
             w_bias_grad = at_source.sum(0)
@@ -158,33 +160,22 @@ class FusedConv(Function):
 
 
 class _PairScores(Function):
-    """``relu(left[i] + right[j]) @ weight`` for all pairs, one column after the other.
-
-    The states of one column fit a processor's cache; they are made again in the backward pass.
-    """
+    """``relu(left[i] + right[j]) @ weight`` for all pairs."""
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, weight: Tensor) -> Tensor:
-        scores = left.new_empty(right.shape[0], left.shape[0])
-        for column, row in enumerate(right):
-            torch.mv((left + row).relu_(), weight, out=scores[column])
-        ctx.save_for_backward(left, right, weight)
-        return scores.t()
+        states = (left[:, None] + right).relu_()
+        ctx.save_for_backward(states, weight)
+        return torch.mv(states.flatten(0, 1), weight).view(states.shape[:2])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor, Tensor]:
-        columns = gradients[0].t().contiguous()
-        left, right, weight = ctx.saved_tensors
-        left_grad, right_grad = torch.zeros_like(left), torch.empty_like(right)
-        weight_grad = torch.zeros_like(weight)
-        for column, row in enumerate(right):
-            states = (left + row).relu_()
-            weight_grad.addmv_(states.t(), columns[column])
-            delta = torch.outer(columns[column], weight)
-            _relu_gradient_(delta, states, 0, grad_input=delta)
-            left_grad += delta
-            torch.sum(delta, dim=0, out=right_grad[column])
-        return left_grad, right_grad, weight_grad
+        scores_grad = gradients[0].contiguous()
+        states, weight = ctx.saved_tensors
+        weight_grad = torch.mv(states.flatten(0, 1).t(), scores_grad.flatten())
+        delta = scores_grad[..., None] * weight
+        _relu_gradient_(delta, states, 0, grad_input=delta)
+        return delta.sum(1), delta.sum(0), weight_grad
 
 
 def pair_scores(left: Tensor, right: Tensor, weight: Tensor) -> Tensor:
