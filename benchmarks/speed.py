@@ -6,6 +6,7 @@ import os
 import statistics
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Protocol
 
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     rows = []
     for name in arguments.tables:
-        times = measure(name, arguments.rounds, arguments.seconds, arguments.missing)
+        times, memory = measure(name, arguments)
         ours = times["grapefill"]
         ratios = {
             yardstick: statistics.median(o / p for o, p in zip(ours, taken, strict=True))
@@ -87,54 +88,59 @@ def run(arguments: argparse.Namespace) -> None:
                 f"{1 / statistics.median(ours):.0f}",
                 f"{ratios['plain']:.3f}",
                 f"{ratios['index_select']:.3f}",
-                f"{peak_memory(name, 'plain', arguments.missing):.0f}",
-                f"{peak_memory(name, 'grapefill', arguments.missing):.0f}",
+                f"{memory['plain']:.0f}",
+                f"{memory['grapefill']:.0f}",
             ]
         )
     header = ["table", "plain ms", "plain with index_select ms", "grapefill ms", "steps/s"]
     header += ["ratio to plain", "ratio to index_select", "plain MB", "grapefill MB"]
     print(markdown_table(header, rows))
     print("Ratios: median over alternating rounds of grapefill's time divided by the other's.")
-    print("MB: peak memory of a process that takes ten steps, Python and torch included.")
+    print(
+        "Each implementation has a process of its own; MB is its peak, Python and torch included."
+    )
 
 
-def measure(name: str, rounds: int, seconds: float, missing: float) -> dict[str, list[float]]:
-    """Return seconds per step of every implementation, in alternating rounds."""
-    steps = {each: _make(name, each, missing) for each in IMPLEMENTATIONS}
-    for each in steps.values():
-        _time(each, seconds / 4)
-    times: dict[str, list[float]] = {each: [] for each in steps}
-    for _ in range(rounds):
-        for which, each in steps.items():
-            times[which].append(_time(each, seconds))
-    return times
+def measure(
+    name: str, arguments: argparse.Namespace
+) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Return seconds per step, in alternating rounds, and peak memory of every implementation.
+
+    Each has a process of its own, since the memory that one leaves behind slows the other.
+    """
+    times: dict[str, list[float]] = {each: [] for each in IMPLEMENTATIONS}
+    with ExitStack() as stack:
+        workers = {}
+        for each in IMPLEMENTATIONS:
+            settings = (name, each, arguments.missing, torch.get_num_threads())
+            pool = ProcessPoolExecutor(1, get_context("spawn"), _prepare, settings)
+            workers[each] = stack.enter_context(pool)
+            workers[each].submit(_time, arguments.seconds / 4).result()
+        for _ in range(arguments.rounds):
+            for each, worker in workers.items():
+                times[each].append(worker.submit(_time, arguments.seconds).result())
+        memory = {each: w.submit(peak_megabytes).result() for each, w in workers.items()}
+    return times, memory
 
 
-def peak_memory(name: str, implementation: str, missing: float) -> float:
-    """Return the peak memory of ten steps in MB, measured in a process of its own."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_peak_memory, name, implementation, missing).result()
-
-
-def _peak_memory(name: str, implementation: str, missing: float) -> float:
-    steps = _make(name, implementation, missing)
-    for _ in range(10):
-        steps.step()
-    return peak_megabytes()
-
-
-def _make(name: str, implementation: str, missing: float) -> Steps:
+def _prepare(name: str, implementation: str, missing: float, threads: int) -> None:
+    """Make the training of this process."""
+    global _steps  # noqa: PLW0603 - a worker process has no other place to keep it
+    torch.set_num_threads(threads)
     generator = torch.Generator().manual_seed(SEED)
     values = torch.rand(SHAPES[name], generator=generator)
     observed = torch.rand(SHAPES[name], generator=generator) >= missing
-    return IMPLEMENTATIONS[implementation](torch.where(observed, values, 0), observed)
+    _steps = IMPLEMENTATIONS[implementation](torch.where(observed, values, 0), observed)
 
 
-def _time(steps: Steps, seconds: float) -> float:
+_steps: Steps
+
+
+def _time(seconds: float) -> float:
     """Return the time of a step, averaged over about so many seconds."""
     start = time.perf_counter()
     count = 0
     while time.perf_counter() - start < seconds:
-        steps.step()
+        _steps.step()
         count += 1
     return (time.perf_counter() - start) / count

@@ -141,7 +141,7 @@ def test_the_fused_layer_has_the_right_gradient() -> None:
     edges.mean_weight = edges.mean_weight.double()
     generator = torch.Generator().manual_seed(0)
     nodes = torch.randn(33, 8, generator=generator, dtype=torch.double, requires_grad=True)
-    states = torch.rand(2 * graph.n_edges, 8, generator=generator, dtype=torch.double)
+    states = torch.rand(2, graph.n_edges, 8, generator=generator, dtype=torch.double)
     conv = network.convs[1]
     parameters = (conv.message, conv.update, conv.edge_update)
     weights = [tensor for layer in parameters for tensor in (layer.weight, layer.bias)]

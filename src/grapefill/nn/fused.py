@@ -17,7 +17,7 @@ What is saved is memory traffic and calls: node parts once per node, both gather
 in one pass, segment sums by ``embedding_bag``, ReLU and its gradient in place, gradients added by
 the matrix product that makes them.
 
-Shapes: h (N, k), e (2E, c), u (N, width), e' (2E, edge width).
+Shapes: h (N, k), e (2, E, c), u (N, width), e' (2, E, edge width).
 """
 
 from __future__ import annotations
@@ -55,15 +55,24 @@ class DirectedEdges:
 
     def sum_at_target(self, edges: Tensor) -> Tensor:
         """Sum edge values at the node that each edge leads to."""
-        return _segment_sum(edges, self.of_target, self.borders)
+        return _segment_sum(edges.flatten(0, 1), self.of_target, self.borders)
 
     def sum_at_source(self, edges: Tensor) -> Tensor:
         """Sum edge values at the node that each edge comes from."""
-        return _segment_sum(edges, self.of_source, self.borders)
+        return _segment_sum(edges.flatten(0, 1), self.of_source, self.borders)
 
     def add_ends(self, sources_then_targets: Tensor) -> Tensor:
         """Return ``first_half[source] + second_half[target]`` for every edge."""
-        return _segment_sum(sources_then_targets, self.both_ends, self.end_borders)
+        sums = _segment_sum(sources_then_targets, self.both_ends, self.end_borders)
+        return sums.view(2, -1, sums.shape[1])
+
+    def at_source(self, nodes: Tensor) -> Tensor:
+        """Return the row of the node that each edge comes from."""
+        return nodes.index_select(0, self.source).view(2, -1, nodes.shape[1])
+
+    def at_target(self, nodes: Tensor) -> Tensor:
+        """Return the row of the node that each edge leads to."""
+        return nodes.index_select(0, self.target).view(2, -1, nodes.shape[1])
 
 
 def _segment_sum(table: Tensor, index: Tensor, borders: Tensor) -> Tensor:
@@ -72,6 +81,18 @@ def _segment_sum(table: Tensor, index: Tensor, borders: Tensor) -> Tensor:
         table, index, borders, False, 0, False, None, include_last_offset=True
     )[0]
     return sums
+
+
+# One product per direction: torch gives each thread one, which beats sharing a single product.
+def _product(edges: Tensor, weight: Tensor, total: Tensor | None = None) -> Tensor:
+    """Return ``edges @ weight``, added in place to ``total`` if there is one."""
+    weights = weight.expand(2, -1, -1)
+    return torch.bmm(edges, weights) if total is None else total.baddbmm_(edges, weights)
+
+
+def _inner_product(left: Tensor, right: Tensor) -> Tensor:
+    """Return the sum over all edges of the outer products of their rows."""
+    return torch.bmm(left.transpose(1, 2), right).sum(0)
 
 
 class FusedConv(Function):
@@ -93,7 +114,7 @@ class FusedConv(Function):
         """Return the new nodes and edges."""
         inputs, width = h.shape[1], p.shape[0]
         at_nodes = torch.addmm(p_bias, h, p[:, :inputs].t())
-        z = at_nodes.index_select(0, edges.source).addmm_(e, p[:, inputs:].t()).relu_()
+        z = _product(e, p[:, inputs:].t(), edges.at_source(at_nodes)).relu_()
         mean = edges.sum_at_target(z).mul_(edges.mean_weight)
         u = torch.addmm(q_bias, h, q[:, width:].t()).addmm_(mean, q[:, :width].t()).relu_()
         length = torch.linalg.vector_norm(u, dim=1, keepdim=True)
@@ -106,7 +127,7 @@ class FusedConv(Function):
             ends = u.new_empty(2 * n_nodes, w.shape[0])
             torch.addmm(w_bias, u, w[:, :width].t(), out=ends[:n_nodes])
             torch.mm(u, w[:, width : 2 * width].t(), out=ends[n_nodes:])
-            new_e = edges.add_ends(ends).addmm_(e, w[:, 2 * width :].t()).relu_()
+            new_e = _product(e, w[:, 2 * width :].t(), edges.add_ends(ends)).relu_()
         ctx.save_for_backward(h, e, p, q, w, z, mean, u, inverse, new_e)
         ctx.edges = edges
         return u, new_e
@@ -125,10 +146,12 @@ class FusedConv(Function):
             delta = new_e_grad
             _relu_gradient_(delta, new_e, 0, grad_input=delta)
             at_source, at_target = edges.sum_at_source(delta), edges.sum_at_target(delta)
-            w_grad = torch.cat([at_source.t() @ u, at_target.t() @ u, delta.t() @ e], dim=1)
+            w_grad = torch.cat(
+                [at_source.t() @ u, at_target.t() @ u, _inner_product(delta, e)], dim=1
+            )
             w_bias_grad = at_source.sum(0)
             if e_needed:
-                e_grad = delta @ w[:, 2 * width :]
+                e_grad = _product(delta, w[:, 2 * width :])
             u_grad = torch.addmm(u_grad, at_source, w[:, :width])
             u_grad.addmm_(at_target, w[:, width : 2 * width])
         # The gradient of u = v / |v| is what remains of it across u, divided by |v|.
@@ -137,15 +160,14 @@ class FusedConv(Function):
         _relu_gradient_(v_grad, u, 0, grad_input=v_grad)
         q_grad = torch.cat([v_grad.t() @ mean, v_grad.t() @ h], dim=1)
         mean_grad = (v_grad @ q[:, :width]).mul_(edges.mean_weight)
-        delta = mean_grad.index_select(0, edges.target)
+        delta = edges.at_target(mean_grad)
         _relu_gradient_(delta, z, 0, grad_input=delta)
         at_source = edges.sum_at_source(delta)
-        p_grad = torch.cat([at_source.t() @ h, delta.t() @ e], dim=1)
+        p_grad = torch.cat([at_source.t() @ h, _inner_product(delta, e)], dim=1)
         if h_needed:
             h_grad = (v_grad @ q[:, width:]).addmm_(at_source, p[:, :inputs])
         if e_needed:
-            edge_weight = p[:, inputs:]
-            e_grad = delta @ edge_weight if e_grad is None else e_grad.addmm_(delta, edge_weight)
+            e_grad = _product(delta, p[:, inputs:], e_grad)
         return (
             h_grad,
             e_grad,

@@ -255,7 +255,7 @@ class GrapeNetwork(nn.Module):
     def _encode_fused(self, graph: EdgeGraph) -> tuple[Tensor, Tensor]:
         first = self._first_observation().expand(graph.n_observations, -1)
         nodes = torch.cat([first, self.feature_init])
-        values = torch.cat([graph.value, graph.value])[:, None]
+        values = graph.value.expand(2, -1)[..., None]
         directed = DirectedEdges(graph)
         for conv in self.convs:
             assert isinstance(conv, BipartiteConv)
