@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grapefill.errors import GrapefillError
 from grapefill.table.arrays import (
     Array,
     BoolArray,
@@ -75,23 +76,30 @@ class PandasCells(ColumnCells):
 
     def numbers(self) -> FloatArray:
         """Return numeric cells as float64."""
-        raise NotImplementedError
+        raise self._unreadable()
 
     def integers(self) -> Array:
         """Return integer cells exactly."""
-        raise NotImplementedError
+        raise self._unreadable()
 
     def instants(self) -> Array:
         """Return datetimes in UTC, or durations."""
-        raise NotImplementedError
+        raise self._unreadable()
 
     def match_text(self, categories: Sequence[object]) -> IntArray:
         """Return positions among `categories`, -1 where not there."""
-        raise NotImplementedError
+        raise self._unreadable()
 
     def distinct_text(self) -> list[Any]:
         """Return the observed values in declared or sorted order."""
-        raise NotImplementedError
+        raise self._unreadable()
+
+    def _unreadable(self) -> GrapefillError:
+        """Return the error for reading what passes through: a mistake of ours, not the caller's."""
+        return GrapefillError(
+            f"A column of dtype {self.series.dtype} was read although it passes through. Please "
+            "report this as a bug."
+        )
 
     def filled(self, positions: IntArray, values: Array) -> Any:
         """Return the column with some cells replaced."""
