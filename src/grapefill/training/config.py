@@ -144,6 +144,7 @@ _DEFAULT = Preset(
     NetworkConfig(
         width=64,
         edge_width=32,
+        activation="gelu",
         normalization="layer",
         residual=True,
         directed_edges=False,
@@ -157,7 +158,7 @@ _DEFAULT = Preset(
         epochs=4_000,
         batch_rows=1_024,
         max_steps=3_000,
-        learning_rate=0.003,
+        learning_rate=0.006,
         weight_decay=0.01,
         clip=1.0,
         schedule="cosine",
