@@ -37,7 +37,7 @@ class Everything:
 
 
 def test_the_defaults_fit():
-    check_fields(Everything())
+    assert check_fields(Everything()) is None
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_defaults_fit():
     ],
 )
 def test_values_that_fit(name, value):
-    check_fields(replace(Everything(), **{name: value}))
+    assert check_fields(replace(Everything(), **{name: value})) is None
 
 
 @pytest.mark.parametrize(
