@@ -19,7 +19,7 @@ LEVELS = [
     ["uncertainty"],
     ["evaluate"],
     ["training"],
-    ["nn"],
+    ["nn", "trees"],
     ["graph"],
     ["table"],
     ["files"],

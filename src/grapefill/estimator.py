@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from numbers import Real
@@ -18,8 +17,9 @@ from grapefill.graph import Cells, choose_layout
 from grapefill.settings import check_word
 from grapefill.table import Encoded, Schema, Table
 from grapefill.table.usable import require_observed
-from grapefill.training import History, Preset, ProgressBar, Trainer, get_preset
+from grapefill.training import History, Preset, ProgressBar, get_preset
 from grapefill.training.device import available_device, resolve_device
+from grapefill.training.fit import fit_model
 from grapefill.training.model import GrapeModel
 from grapefill.training.parameters import from_plain, plain_settings, to_plain
 
@@ -236,23 +236,17 @@ class GrapeEstimator(BaseEstimator):
         return self.model_, self.schema_.encode(table)
 
     def _train(self, model: GrapeModel, encoded: Encoded, generator: torch.Generator) -> History:
-        start = time.perf_counter()
         observed = float(encoded.observed.mean())
         model.layout = choose_layout(self.layout, observed, purpose="filling")
         with ExitStack() as stack:
             callbacks = list(self.callbacks or ())
             if self.verbose:
                 callbacks.append(stack.enter_context(ProgressBar()))
-            trainer = Trainer(
-                model.network,
-                model.cells(encoded.numbers),
-                model.preset.training,
+            return fit_model(
+                model,
+                encoded.numbers,
                 generator=generator,
                 layout=self.layout,
                 time_limit=self.time_limit,
                 callbacks=callbacks,
-                started=start,
             )
-            history = trainer.run()
-        model.states = model.freeze_states(encoded.numbers)
-        return history

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from grapefill.errors import ConfigError
 from grapefill.nn.config import NetworkConfig
 from grapefill.settings import check_fields, check_word
+from grapefill.trees.config import ForestConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,9 +46,14 @@ class TrainingConfig:
     scaling : {"minmax", "standard"}
         How continuous columns are scaled, by their observed cells.
     validation : float
-        Share of the observed cells held out for early stopping; 0 for none.
+        Share of the observed cells held out, though never more than 200 of a column; 0 for none.
+        On them depends when training stops, and how the network is blended with trees.
+    rejoin : float
+        When so much of the training is done, the held-out cells join the others; 1 for never. They
+        join earlier when the error on them stops falling, and what is left of the training gets
+        shorter in proportion.
     patience : int
-        Validations without improvement before training stops.
+        Validations without improvement before training stops, or the held-out cells join.
     """
 
     epochs: int = 20_000
@@ -63,6 +69,7 @@ class TrainingConfig:
     average: float = 0.0
     scaling: Literal["minmax", "standard"] = "minmax"
     validation: float = 0.0
+    rejoin: float = 1.0
     patience: int = 10
 
     def __post_init__(self) -> None:
@@ -78,6 +85,8 @@ class TrainingConfig:
             raise ConfigError('loss_on="dropped" needs a dropout rate above 0.')
         if not 0 <= self.validation < 1 or not 0 <= self.average < 1:
             raise ConfigError("TrainingConfig.validation and average must be in [0, 1).")
+        if not 0 < self.rejoin <= 1:
+            raise ConfigError("TrainingConfig.rejoin must be above 0 and at most 1.")
         if self.learning_rate <= 0 or self.patience < 1:
             raise ConfigError("TrainingConfig.learning_rate and patience must be positive.")
         if self.weight_decay < 0 or self.clip < 0:
@@ -102,7 +111,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Preset:
-    """An architecture and a training recipe.
+    """An architecture, a training recipe, and trees on top.
 
     Examples
     --------
@@ -114,30 +123,42 @@ class Preset:
 
     network: NetworkConfig
     training: TrainingConfig
+    forest: ForestConfig = field(default_factory=ForestConfig)
 
     def change(self, **settings: Any) -> Preset:
-        """Return the preset with some settings changed, by the names of the two config classes."""
-        network = {f.name for f in fields(NetworkConfig)}
-        training = {f.name for f in fields(TrainingConfig)}
-        unknown = sorted(set(settings) - network - training)
+        """Return the preset with some settings changed, by the names of the config classes."""
+        parts: list[Any] = [self.network, self.training, self.forest]
+        known = [{f.name for f in fields(part)} for part in parts]
+        names: set[str] = set().union(*known)
+        unknown = sorted(set(settings) - names)
         if unknown:
-            names = ", ".join(sorted(network | training))
-            raise ConfigError(f"Unknown setting {unknown[0]!r}. The settings are: {names}.")
+            listed = ", ".join(sorted(names))
+            raise ConfigError(f"Unknown setting {unknown[0]!r}. The settings are: {listed}.")
         return Preset(
-            replace(self.network, **{k: v for k, v in settings.items() if k in network}),
-            replace(self.training, **{k: v for k, v in settings.items() if k in training}),
+            *(
+                replace(part, **{name: settings[name] for name in mine & settings.keys()})
+                for part, mine in zip(parts, known, strict=True)
+            )
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as plain JSON values."""
-        return {"network": self.network.to_dict(), "training": self.training.to_dict()}
+        return {
+            "network": self.network.to_dict(),
+            "training": self.training.to_dict(),
+            "forest": self.forest.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Preset:
         """Rebuild a preset from `to_dict`."""
         training = dict(settings["training"])
         training["dropout"] = tuple(training["dropout"])
-        return cls(NetworkConfig(**settings["network"]), TrainingConfig(**training))
+        return cls(
+            NetworkConfig(**settings["network"]),
+            TrainingConfig(**training),
+            ForestConfig(**settings["forest"]),
+        )
 
 
 _DEFAULT = Preset(
@@ -157,7 +178,7 @@ _DEFAULT = Preset(
     TrainingConfig(
         epochs=4_000,
         batch_rows=1_024,
-        max_steps=3_000,
+        max_steps=1_500,
         learning_rate=0.006,
         weight_decay=0.01,
         clip=1.0,
@@ -167,14 +188,17 @@ _DEFAULT = Preset(
         loss="absolute",
         average=0.99,
         scaling="standard",
+        validation=0.2,
+        rejoin=0.8,
     ),
+    ForestConfig(rounds=4),
 )
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "paper": Preset(NetworkConfig(), TrainingConfig()),
         "default": _DEFAULT,
-        "fast": _DEFAULT.change(max_steps=500),
+        "fast": _DEFAULT.change(max_steps=400, rounds=1, trees=12, trial_trees=8),
     }
 )
 

@@ -54,7 +54,7 @@ def fill_holes(
         holes = encoded.fillable
         # Rows without holes need no prediction.
         rows = np.flatnonzero(holes.any(axis=1))
-        predicted = model.predict(encoded.numbers[rows], states=states)
+        predicted = model.predict(encoded.numbers[rows], states=states).value
         for at, j in enumerate(schema.features):
             use = holes[rows, at]
             positions[j].append(rows[use] + start)

@@ -26,7 +26,7 @@ from grapefill.training.loss import cell_loss
 from grapefill.training.progress import Callback, History, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from grapefill.graph import Pairs
     from grapefill.nn import GrapeNetwork, Prediction
@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 
 BLOCK_CELLS = 65_536
 VALIDATIONS = 40
+# Enough to tell one way of filling a column from another.
+MOST_HELD_OUT = 200
+# A validation looks at no more rows than that, the ones with held-out cells.
+VALIDATION_ROWS = 4_096
+# Share of the held-out error that counts as an improvement for early stopping.
+LEAST_GAIN = 1e-3
 WARM_UP = 0.05
 MOST_GIGABYTES = 8
 
@@ -59,6 +65,9 @@ class Trainer:
         Each is called with a `Progress` after every step.
     started : float or None
         ``time.perf_counter()`` from when the time limit counts; None for now.
+    on_rejoin : callable or None
+        Called with the mask of the held-out cells just before they join the others, while the
+        network has its averaged weights and is in evaluation mode.
     """
 
     def __init__(
@@ -72,6 +81,7 @@ class Trainer:
         time_limit: float | None = None,
         callbacks: Sequence[Callback] = (),
         started: float | None = None,
+        on_rejoin: Callable[[Tensor], None] | None = None,
     ) -> None:
         self.network = network
         self.config = config
@@ -79,6 +89,7 @@ class Trainer:
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.started = time.perf_counter() if started is None else started
+        self.on_rejoin = on_rejoin
         self.history = History()
         self.held_out = self._hold_out(cells)
         self.cells = cells.hide(self.held_out)
@@ -123,8 +134,8 @@ class Trainer:
     def _loop(self) -> None:
         every = max(1, self.steps // VALIDATIONS)
         validation: float | None = None
-        validate = bool(self.held_out.any())
-        worse = 0
+        holding = bool(self.held_out.any())
+        goal, worse = math.inf, 0
         for step, rows in enumerate(self._batches(), start=1):
             loss = self.step(step, rows)
             if not math.isfinite(loss):
@@ -133,18 +144,36 @@ class Trainer:
                     'learning_rate, for example settings={"learning_rate": '
                     f"{self.config.learning_rate / 10:g}}}."
                 )
-            last = step == self.steps
-            if validate and (step % every == 0 or last):
+            if holding and (step % every == 0 or step == self.steps):
                 validation = self._validate(step)
-                worse = 0 if self.history.best_step == step else worse + 1
+                worse = 0 if validation < goal else worse + 1
+                goal = min(goal, validation * (1 - LEAST_GAIN))
             seconds = time.perf_counter() - self.started
             self._report(step, loss, validation, seconds)
-            if worse >= self.config.patience:
+            if holding and worse >= self.config.patience:
                 self.history.stopped = "early stopping"
+                if self.config.rejoin == 1:
+                    return
+                self.steps = max(step + 1, round(step / self.config.rejoin))
+            if holding and self.config.rejoin < 1 and self._done(step) >= self.config.rejoin:
+                self._rejoin()
+                holding = False
+            if step >= self.steps:
                 return
-            if self._out_of_time(seconds, step) and not last:
+            if self._out_of_time(seconds, step):
                 self.history.stopped = "time limit"
                 return
+
+    def _rejoin(self) -> None:
+        """Let the held-out cells join the others; their truth is no longer a test."""
+        if self.on_rejoin is not None:
+            with self._averaged():
+                self.network.eval()
+                self.on_rejoin(self.held_out)
+                self.network.train()
+        self.cells = self.truth
+        self._best = None
+        self.history.best_step = 0
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
@@ -177,25 +206,22 @@ class Trainer:
         if not self.config.validation:
             return torch.zeros_like(cells.observed)
         chance = torch.rand(cells.observed.shape, generator=self.generator)
-        held_out = (chance.to(cells.observed.device) < self.config.validation) & cells.observed
+        enough = MOST_HELD_OUT / cells.observed.sum(0).clamp(min=1)
+        rate = enough.clamp(max=self.config.validation)
+        held_out = (chance.to(cells.observed.device) < rate) & cells.observed
         all_gone = held_out.sum(0) == cells.observed.sum(0)
         return held_out & ~all_gone
 
     def _batches(self) -> Iterator[Tensor | slice]:
         """Yield the rows of every step; an epoch visits every row once, in batches of like size."""
-        n_rows, size = self.cells.n_observations, self.config.batch_rows
-        if size is None or size >= n_rows:
-            for _ in range(self.steps):
+        n_rows = self.cells.n_observations
+        size = min(n_rows, self.config.batch_rows or n_rows)
+        while True:
+            if size == n_rows:
                 yield slice(None)
-            return
-        done = 0
-        while done < self.steps:
+                continue
             order = torch.randperm(n_rows, generator=self.generator).to(self.cells.value.device)
-            for batch in order.tensor_split(-(-n_rows // size)):
-                if done == self.steps:
-                    return
-                yield batch
-                done += 1
+            yield from order.tensor_split(-(-n_rows // size))
 
     def step(self, step: int, rows: Tensor | slice) -> float:
         """Take one step on some rows and return its loss."""
@@ -275,20 +301,26 @@ class Trainer:
 
     def _validate(self, step: int) -> float:
         """Return the loss on the held-out cells and remember the best weights."""
-        network, wanted = self.network, self.held_out
+        network = self.network
+        rows = self.held_out.any(1).nonzero()[:VALIDATION_ROWS, 0]
+        shown, truth, wanted = self.cells.take(rows), self.truth.take(rows), self.held_out[rows]
+        blocks = list(row_blocks(rows.shape[0], block_size(network.features, BLOCK_CELLS)))
+
+        def graphs() -> Iterator[Graph]:
+            for block in blocks:
+                yield network.graph(shown.take(block), self.pair_layout)
+
         total = 0.0
         with self._averaged():
             network.eval()
             with torch.inference_mode():
-                states = network.feature_states(self._graphs)
-                for rows in self._blocks():
-                    cells, part = self.cells.take(rows), wanted[rows]
-                    graph = network.graph(cells, self.pair_layout)
-                    pairs = build_pairs(part, self.pair_layout)
+                states = network.feature_states(graphs)
+                for block, graph in zip(blocks, graphs(), strict=True):
+                    pairs = build_pairs(wanted[block], self.pair_layout)
                     observations = network.encode_observations(graph, states)
                     prediction = network.predict(observations, states.final, pairs)
-                    loss = self._loss(prediction, pairs, self.truth.take(rows), part)
-                    total += float(loss) * int(part.sum())
+                    loss = self._loss(prediction, pairs, truth.take(block), wanted[block])
+                    total += float(loss) * int(wanted[block].sum())
             network.train()
             validation = total / int(wanted.sum())
             if self._best is None or validation < self._best[0]:
@@ -297,14 +329,6 @@ class Trainer:
         self.history.validation_step.append(step)
         self.history.validation.append(validation)
         return validation
-
-    def _blocks(self) -> Iterator[slice]:
-        size = block_size(self.network.features, BLOCK_CELLS)
-        return row_blocks(self.cells.n_observations, size)
-
-    def _graphs(self) -> Iterator[Graph]:
-        for rows in self._blocks():
-            yield self.network.graph(self.cells.take(rows), self.pair_layout)
 
     def _finish(self) -> None:
         if self._best is None and self.average is not None:

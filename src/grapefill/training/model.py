@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,13 +14,17 @@ from grapefill.graph import Cells, Features, Graph, block_size, build_pairs, row
 from grapefill.nn import FeatureStates, GrapeNetwork
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.table import Encoded, Scaling, Schema
+from grapefill.training.choice import ColumnTrial
 from grapefill.training.config import Preset
+from grapefill.trees import Chain, Guess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
     from torch import Tensor, nn
+
+    from grapefill.nn import Prediction
 
 # Rows of a block, so that the states of its cells stay in a processor's cache.
 BLOCK_CELLS = 8_192
@@ -50,6 +54,10 @@ class GrapeModel:
         Layout of the graphs that rows are encoded in.
     states : FeatureStates or None
         The states of the features on the graph of the training table, once trained.
+    chain : Chain or None
+        Trees that refine what the network says, if there are any.
+    trials : tuple of ColumnTrial
+        How network and trees did on held-out cells, feature by feature, if that was tried.
     """
 
     schema: Schema
@@ -59,6 +67,8 @@ class GrapeModel:
     network: GrapeNetwork
     layout: Literal["dense", "edges"] = "dense"
     states: FeatureStates | None = None
+    chain: Chain | None = None
+    trials: tuple[ColumnTrial, ...] = ()
 
     @classmethod
     def create(
@@ -83,7 +93,9 @@ class GrapeModel:
                 "warm_start goes on training the network of the previous fit, but the settings "
                 "now ask for another architecture. Set warm_start=False to start afresh."
             )
-        return replace(self, preset=preset, network=copy.deepcopy(self.network), states=None)
+        return replace(
+            self, preset=preset, network=copy.deepcopy(self.network), states=None, chain=None
+        )
 
     @property
     def device(self) -> torch.device:
@@ -128,8 +140,8 @@ class GrapeModel:
 
     def predict(
         self, numbers: npt.NDArray[np.float64], *, states: FeatureStates | None = None
-    ) -> npt.NDArray[np.float64]:
-        """Predict every cell of some rows.
+    ) -> Guess:
+        """Predict the cells of some rows.
 
         Parameters
         ----------
@@ -141,31 +153,43 @@ class GrapeModel:
 
         Returns
         -------
-        ndarray of shape (rows, features)
-            Predictions in the units of ``numbers``: a number, or the code of the most probable
-            category.
+        Guess
+            Predictions in the units of ``numbers``. Trees only look at missing cells; for an
+            observed one it is what the network says.
         """
+        guess = self.predict_network(numbers, states=states)
+        return guess if self.chain is None else self.chain.refine(numbers, guess)
+
+    def predict_network(
+        self, numbers: npt.NDArray[np.float64], *, states: FeatureStates | None = None
+    ) -> Guess:
+        """Predict every cell of some rows by the network alone; see `predict`."""
         states = self.states if states is None else states
         if states is None:
             raise InputError("The model has not been trained.")
-        predicted = np.empty_like(numbers)
+        value = np.empty_like(numbers)
+        n_rows = numbers.shape[0]
+        chances = {
+            j: np.empty((n_rows, self.features.n_categories[j])) for j in self.features.discrete
+        }
         with torch.inference_mode():
-            for rows in row_blocks(numbers.shape[0], self.block_rows):
-                predicted[rows] = self._predict_block(numbers[rows], states)
-        return self.scaling.undo(predicted)
+            for rows in row_blocks(n_rows, self.block_rows):
+                prediction = self._predict_block(numbers[rows], states)
+                part = rows.stop - rows.start
+                value[rows] = prediction.value[:part].cpu()
+                for j, logits in prediction.logits.items():
+                    chances[j][rows] = logits[:part].double().softmax(-1).cpu()
+        value = self.scaling.undo(value)
+        for j, chance in chances.items():
+            value[:, j] = chance.argmax(-1)
+        return Guess(value, chances)
 
-    def _predict_block(
-        self, numbers: npt.NDArray[np.float64], states: FeatureStates
-    ) -> npt.NDArray[np.float64]:
+    def _predict_block(self, numbers: npt.NDArray[np.float64], states: FeatureStates) -> Prediction:
         cells = self.cells(numbers).pad(self.block_rows)
         graph = self.network.graph(cells, self.layout)
         observations = self.network.encode_observations(graph, states)
         everywhere = build_pairs(cells.observed, "dense")
-        prediction = self.network.predict(observations, states.final, everywhere)
-        values = prediction.value.cpu().double().numpy()[: numbers.shape[0]]
-        for j, logits in prediction.logits.items():
-            values[:, j] = logits.argmax(-1).cpu().numpy()[: numbers.shape[0]]
-        return values
+        return self.network.predict(observations, states.final, everywhere)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return everything of the model that is a tensor, by name, for a model file."""
@@ -177,6 +201,9 @@ class GrapeModel:
             "scaling.center": torch.from_numpy(self.scaling.center),
             "scaling.scale": torch.from_numpy(self.scaling.scale),
         }
+        if self.chain is not None:
+            arrays = self.chain.arrays()
+            named |= {f"chain.{name}": torch.from_numpy(array) for name, array in arrays.items()}
         return {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
 
     def description(self) -> dict[str, Any]:
@@ -185,6 +212,7 @@ class GrapeModel:
             "preset": self.preset.to_dict(),
             "layout": self.layout,
             "own_o_edge": isinstance(self.network.o_edge, CustomEdgeHead),
+            "trials": [asdict(trial) for trial in self.trials],
         }
 
     @classmethod
@@ -241,7 +269,13 @@ class GrapeModel:
             if tuple(tensor.shape) != shape:
                 raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {shape}")
         scaling = Scaling(center.numpy(), scale.numpy())
-        return cls(schema, preset, features, scaling, network, description["layout"], states)
+        prefix = "chain."
+        arrays = {k.removeprefix(prefix): t.numpy() for k, t in tensors.items() if k[:6] == prefix}
+        chain = Chain.from_arrays(arrays, features.n_categories, scaling) if arrays else None
+        trials = tuple(ColumnTrial(**trial) for trial in description["trials"])
+        return cls(
+            schema, preset, features, scaling, network, description["layout"], states, chain, trials
+        )
 
 
 def describe_features(schema: Schema) -> Features:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -25,7 +25,9 @@ class Progress:
     seconds : float
         Time since training started.
     seconds_left : float
-        Estimated time until training ends.
+        Estimated time until this stage ends.
+    stage : {"network", "trees"}
+        What is being fitted. While trees are grown, the other fields keep their last values.
     """
 
     step: int
@@ -34,6 +36,7 @@ class Progress:
     validation: float | None
     seconds: float
     seconds_left: float
+    stage: Literal["network", "trees"] = "network"
 
 
 Callback = Callable[[Progress], None]

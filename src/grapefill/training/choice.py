@@ -1,0 +1,145 @@
+"""How network and trees are blended in every column, decided on cells that neither has seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from grapefill.trees import Guess
+
+    FloatArray = npt.NDArray[np.float64]
+
+# Weights of the network that are tried, and how many held-out cells the average column counts for.
+SHARES = np.linspace(0, 1, 5)
+PRIOR_CELLS = 10
+
+
+@dataclass(frozen=True)
+class ColumnTrial:
+    """How a column was predicted where it was known but held out.
+
+    Errors are mean absolute errors of numbers and error rates of categories.
+
+    Parameters
+    ----------
+    cells : int
+        Held-out cells of the column.
+    constant : float or None
+        Error of filling in the median, or the most frequent category; None without cells.
+    network, trees, blend : float or None
+        Errors of the parts and of their blend. The blend was chosen on these cells, and both parts
+        get better afterwards, with the held-out cells and more trees.
+    share : float
+        The weight of the network in the blend.
+    """
+
+    cells: int
+    constant: float | None
+    network: float | None
+    trees: float | None
+    blend: float | None
+    share: float
+
+
+def choose_shares(
+    numbers: FloatArray,
+    held_out: npt.NDArray[np.bool_],
+    network: Guess,
+    trees: Guess,
+    *,
+    n_categories: tuple[int, ...],
+) -> tuple[FloatArray, tuple[ColumnTrial, ...]]:
+    """Choose the weight of the network in every column.
+
+    A column with few held-out cells leans towards the weight that is best for all columns together.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (rows, features)
+        The true values; NaN where nothing is known.
+    held_out : ndarray of bool, shape (rows, features)
+        The cells to judge by.
+    network, trees : Guess
+        What the two say about the rows without the held-out cells.
+    n_categories : tuple of int
+        For every feature, 0 for numbers or the number of categories.
+
+    Returns
+    -------
+    shares : ndarray of shape (features,)
+    trials : tuple of ColumnTrial
+    """
+    columns = [
+        _Column(numbers, held_out, network, trees, feature=j, n_categories=n_categories[j])
+        for j in range(numbers.shape[1])
+    ]
+    known = [column for column in columns if column.cells]
+    pooled = np.mean([column.losses.mean(axis=1) for column in known], axis=0) if known else 0.0
+    chosen = [column.choose(pooled) for column in columns]
+    return (
+        np.array([SHARES[at] for at in chosen]),
+        tuple(column.trial(at) for column, at in zip(columns, chosen, strict=True)),
+    )
+
+
+class _Column:
+    """The held-out cells of one column, and how the parts and their blends did on them."""
+
+    def __init__(
+        self,
+        numbers: FloatArray,
+        held_out: npt.NDArray[np.bool_],
+        network: Guess,
+        trees: Guess,
+        *,
+        feature: int,
+        n_categories: int,
+    ) -> None:
+        rows = np.flatnonzero(held_out[:, feature])
+        self.cells = rows.size
+        truth = numbers[rows, feature]
+        rest = numbers[~held_out[:, feature], feature]
+        rest = rest[~np.isnan(rest)]
+        share = SHARES[:, None]
+        if n_categories:
+            codes = truth.astype(np.int64)
+            mode = np.bincount(rest.astype(np.int64), minlength=n_categories).argmax()
+            share = share[..., None]
+            chances = share * network.chances[feature][rows]
+            chances = chances + (1 - share) * trees.chances[feature][rows]
+            # The Brier score: it honours a probability that is right, not only the top category.
+            self.losses = np.square(chances - np.eye(n_categories)[codes]).sum(axis=2)
+            self.errors = (chances.argmax(axis=2) != codes).astype(np.float64)
+            self.constant = (mode != codes).astype(np.float64)
+            unit = 1.0
+        else:
+            middle = np.median(rest)
+            blends = share * network.value[rows, feature] + (1 - share) * trees.value[rows, feature]
+            self.errors = np.abs(blends - truth)
+            self.constant = np.abs(middle - truth)
+            unit = np.abs(rest - middle).mean()
+            # In units of the column's spread, so that columns can be averaged.
+            self.losses = self.errors / (unit or 1.0)
+
+    def choose(self, pooled: FloatArray | float) -> int:
+        """Return the position of the best weight; of equals the one that trusts the trees most."""
+        total = self.losses.sum(axis=1) + PRIOR_CELLS * np.asarray(pooled)
+        return int(np.argmin(total)) if total.any() else 0
+
+    def trial(self, at: int) -> ColumnTrial:
+        if not self.cells:
+            return ColumnTrial(0, None, None, None, None, float(SHARES[at]))
+        errors = self.errors.mean(axis=1)
+        return ColumnTrial(
+            self.cells,
+            float(self.constant.mean()),
+            float(errors[-1]),
+            float(errors[0]),
+            float(errors[at]),
+            float(SHARES[at]),
+        )

@@ -1,0 +1,8 @@
+"""Trees on top of the network: a plug-in O_edge that refines its guesses column by column."""
+
+from grapefill.trees.chain import Chain, Growth
+from grapefill.trees.config import ForestConfig
+from grapefill.trees.forest import Forest
+from grapefill.trees.guess import Guess
+
+__all__ = ["Chain", "Forest", "ForestConfig", "Growth", "Guess"]

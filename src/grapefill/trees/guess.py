@@ -1,0 +1,26 @@
+"""What is believed about the cells of some rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A guess for every cell of some rows.
+
+    Parameters
+    ----------
+    value : ndarray of shape (rows, features)
+        A number, in the units of the encoded table, or the code of the most probable category.
+    chances : dict of int to ndarray of shape (rows, categories)
+        For every discrete feature, the probabilities of its categories.
+    """
+
+    value: npt.NDArray[np.float64]
+    chances: dict[int, npt.NDArray[np.float64]]
