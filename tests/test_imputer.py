@@ -217,6 +217,7 @@ class TestColumnOrder:
     def test_permuted_columns_and_weights_give_permuted_predictions(self, preset, steps):
         # Dropout would draw other cells in another order.
         recipe = {"dropout": (0.0, 0.0), "loss_on": "observed", "max_steps": max(steps, 1)}
+        recipe["validation"] = 0.0
         changed = get_preset(preset).change(width=16, edge_width=16, batch_rows=None, **recipe)
         features = Features(self.CATEGORIES)
         moved = Features(tuple(self.CATEGORIES[j] for j in self.ORDER))
@@ -290,14 +291,15 @@ class TestGraphFrom:
 
     def test_new_rows_make_another_graph(self):
         table, new = mixed_table(seed=0), mixed_table(seed=1)
-        from_fit = quick().fit(table).transform(new)
-        from_transform = quick(graph_from="transform").fit(table).transform(new)
+        alone = {"rounds": 0}
+        from_fit = quick(settings=alone).fit(table).transform(new)
+        from_transform = quick(settings=alone, graph_from="transform").fit(table).transform(new)
         assert not from_transform.isna().any(axis=None)
         assert largest_scaled_difference(from_fit, from_transform) > 1e-6
 
     def test_the_rows_that_come_along_matter(self):
         table = mixed_table()
-        imputer = quick(graph_from="transform").fit(table)
+        imputer = quick(settings={"rounds": 0}, graph_from="transform").fit(table)
         together, alone = imputer.transform(table), imputer.transform(table.iloc[:5])
         assert largest_scaled_difference(together.iloc[:5], alone) > 1e-6
 
@@ -366,7 +368,7 @@ class TestStopping:
 
     def test_early_stopping_restores_the_best_weights(self):
         table = mixed_table(100)
-        recipe = {"validation": 0.2, "patience": 3, "max_steps": 400, "average": 0.0}
+        recipe = {"validation": 0.2, "patience": 3, "max_steps": 400, "average": 0.0, "rejoin": 1.0}
         # A rate this high is soon worse than at its best.
         settings = recipe | {"learning_rate": 0.3, "schedule": "constant"}
         imputer = quick(settings=settings).fit(table)
@@ -413,6 +415,9 @@ class TestProgress:
         imputer = quick(callbacks=[seen.append], settings={"validation": 0.2, "patience": 50})
         imputer.fit(mixed_table())
         assert all(isinstance(progress, Progress) for progress in seen)
+        trees = [progress for progress in seen if progress.stage == "trees"]
+        assert seen[-len(trees) :] == trees
+        seen = seen[: -len(trees)]
         assert [progress.step for progress in seen] == imputer.history_.step
         assert [progress.loss for progress in seen] == imputer.history_.loss
         assert {progress.steps for progress in seen} == {8}
@@ -576,7 +581,7 @@ class TestRefresh:
     """The network was trained further in the caller's own code."""
 
     def trained(self, preset, table):
-        imputer = quick(preset).fit(table)
+        imputer = quick(preset, settings={"rounds": 0}).fit(table)
         cells = imputer.encode(table)
         optimizer = torch.optim.SGD(imputer.network_.parameters(), lr=0.1)
         imputer.network_(cells).square().mean().backward()

@@ -296,7 +296,7 @@ class TestCategories:
 
     @pytest.mark.parametrize("graph_from", ["fit", "transform"])
     def test_unseen_in_many_slices_warns_once(self, monkeypatch, graph_from):
-        monkeypatch.setattr("grapefill.training.fill.SLICE_CELLS", 8)
+        monkeypatch.setattr("grapefill.training.fill.SLICE_CELLS", 12)
         X = pl.DataFrame({"color": ["red", "blue"] * 10, "x": np.arange(20.0)})
         imputer = quick(graph_from=graph_from).fit(X)
         new = X.with_columns(color=pl.Series(["c", "b", "a", "d", None] * 4))

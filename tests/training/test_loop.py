@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def test_a_dropped_edge_is_an_observed_one_and_rates_vary_by_row() -> None:
 
 def test_an_epoch_visits_every_row_once_in_batches_of_like_size() -> None:
     trainer = make_trainer(n_rows=61, batch_rows=20, epochs=2)
-    batches = list(trainer._batches())
+    batches = list(islice(trainer._batches(), 8))
     assert [len(batch) for batch in batches] == [16, 15, 15, 15] * 2
     for epoch in (batches[:4], batches[4:]):
         assert sorted(torch.cat(epoch).tolist()) == list(range(61))

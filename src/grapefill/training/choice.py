@@ -30,7 +30,8 @@ class ColumnTrial:
     cells : int
         Held-out cells of the column.
     constant : float or None
-        Error of filling in the median, or the most frequent category; None without cells.
+        Error of filling in the median, or the most frequent category; None without cells, or when
+        it is infinite.
     network, trees, blend : float or None
         Errors of the parts and of their blend. The blend was chosen on these cells, and both parts
         get better afterwards, with the held-out cells and more trees.
@@ -74,13 +75,16 @@ def choose_shares(
     shares : ndarray of shape (features,)
     trials : tuple of ColumnTrial
     """
-    columns = [
-        _Column(numbers, held_out, network, trees, feature=j, n_categories=n_categories[j])
-        for j in range(numbers.shape[1])
-    ]
-    known = [column for column in columns if column.cells]
-    pooled = np.mean([column.losses.mean(axis=1) for column in known], axis=0) if known else 0.0
-    chosen = [column.choose(pooled) for column in columns]
+    # Differences of numbers near the end of float64 are infinite; such a column says nothing.
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = [
+            _Column(numbers, held_out, network, trees, feature=j, n_categories=n_categories[j])
+            for j in range(numbers.shape[1])
+        ]
+        known = [column.losses.mean(axis=1) for column in columns if column.cells]
+        known = [losses for losses in known if np.isfinite(losses).all()]
+        pooled = np.mean(known, axis=0) if known else np.zeros(SHARES.size)
+        chosen = [column.choose(pooled) for column in columns]
     return (
         np.array([SHARES[at] for at in chosen]),
         tuple(column.trial(at) for column, at in zip(columns, chosen, strict=True)),
@@ -126,20 +130,18 @@ class _Column:
             # In units of the column's spread, so that columns can be averaged.
             self.losses = self.errors / (unit or 1.0)
 
-    def choose(self, pooled: FloatArray | float) -> int:
+    def choose(self, pooled: FloatArray) -> int:
         """Return the position of the best weight; of equals the one that trusts the trees most."""
-        total = self.losses.sum(axis=1) + PRIOR_CELLS * np.asarray(pooled)
-        return int(np.argmin(total)) if total.any() else 0
+        own = self.losses.sum(axis=1)
+        total = PRIOR_CELLS * pooled + (own if np.isfinite(own).all() else 0.0)
+        return int(np.argmin(total))
 
     def trial(self, at: int) -> ColumnTrial:
         if not self.cells:
             return ColumnTrial(0, None, None, None, None, float(SHARES[at]))
         errors = self.errors.mean(axis=1)
-        return ColumnTrial(
-            self.cells,
-            float(self.constant.mean()),
-            float(errors[-1]),
-            float(errors[0]),
-            float(errors[at]),
-            float(SHARES[at]),
+        constant, network, trees, blend = (
+            float(error) if np.isfinite(error) else None
+            for error in (self.constant.mean(), errors[-1], errors[0], errors[at])
         )
+        return ColumnTrial(self.cells, constant, network, trees, blend, float(SHARES[at]))

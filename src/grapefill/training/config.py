@@ -178,7 +178,7 @@ _DEFAULT = Preset(
     TrainingConfig(
         epochs=4_000,
         batch_rows=1_024,
-        max_steps=1_500,
+        max_steps=1_000,
         learning_rate=0.006,
         weight_decay=0.01,
         clip=1.0,
@@ -188,8 +188,9 @@ _DEFAULT = Preset(
         loss="absolute",
         average=0.99,
         scaling="standard",
-        validation=0.2,
+        validation=0.1,
         rejoin=0.8,
+        patience=20,
     ),
     ForestConfig(rounds=4),
 )
@@ -198,7 +199,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "paper": Preset(NetworkConfig(), TrainingConfig()),
         "default": _DEFAULT,
-        "fast": _DEFAULT.change(max_steps=400, rounds=1, trees=12, trial_trees=8),
+        "fast": _DEFAULT.change(max_steps=300, rounds=2, trees=16, early_trees=6, trial_trees=8),
     }
 )
 

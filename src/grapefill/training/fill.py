@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from grapefill.graph import block_size
 from grapefill.table.encode import join_strangers, warn_strangers
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def fill_holes(
     positions: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
     numbers: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
     strangers = []
-    slice_rows = max(1, SLICE_CELLS // len(schema.features))
+    slice_rows = block_size(model.features, SLICE_CELLS)
     for start in range(0, table.n_rows, slice_rows):
         part = table.slice(start, min(start + slice_rows, table.n_rows))
         encoded = schema.encode(part, warn=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from grapefill.graph import block_size
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.choice import choose_shares
 from grapefill.training.loop import Trainer
@@ -106,8 +107,8 @@ class _Stack:
         self.model = model
         self.numbers = numbers
         self.seed = int(torch.randint(2**31, (), generator=generator))
-        n_rows, n_columns = numbers.shape
-        most = min(TREE_ROWS, max(1, TREE_CELLS // n_columns))
+        n_rows = numbers.shape[0]
+        most = min(TREE_ROWS, block_size(model.features, TREE_CELLS))
         self.rows: slice | npt.NDArray[np.int64] = slice(None)
         if n_rows > most:
             order = torch.randperm(n_rows, generator=generator)[:most]

@@ -179,7 +179,9 @@ class GrapeModel:
                 value[rows] = prediction.value[:part].cpu()
                 for j, logits in prediction.logits.items():
                     chances[j][rows] = logits[:part].double().softmax(-1).cpu()
-        value = self.scaling.undo(value)
+        # What is too large for a float must not meet a weight of 0.
+        largest = np.finfo(np.float64).max
+        value = np.clip(self.scaling.undo(value), -largest, largest)
         for j, chance in chances.items():
             value[:, j] = chance.argmax(-1)
         return Guess(value, chances)

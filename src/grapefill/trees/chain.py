@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 # Nodes of all trees together; scikit-learn keeps one in 72 bytes, a model file in 14.
 MOST_NODES = 8_000_000
 FEWEST_TO_SPLIT = 3
+# A column with more categories than that is left to the network.
+MOST_CATEGORIES = 64
 # A column is predicted from so many others, the ones it goes along with most.
 MOST_INPUTS = 64
 # Inputs are scaled; trees compare them as float32.
@@ -157,12 +159,17 @@ class Growth:
         guess : Guess
             What the network says about them.
         shares : ndarray of shape (features,)
-            The weight of the network in every feature; where it is 1 no trees are grown.
+            The weight of the network in every feature; where it is 1 no trees are grown, nor for
+            a feature of more than 64 categories.
         plan : sequence of int or None
             Trees per column in every round; None for the plan of the configuration.
         """
         plan = self.config.plan if plan is None else tuple(plan)
-        columns = [j for j in range(numbers.shape[1]) if shares[j] < 1]
+        columns = [
+            j
+            for j in range(numbers.shape[1])
+            if shares[j] < 1 and self.n_categories[j] <= MOST_CATEGORIES
+        ]
         work = _Work(numbers, guess, self.scaling)
         rounds: list[dict[int, Forest]] = []
         seeds = iter(np.random.SeedSequence(self.seed).generate_state(len(plan) * len(columns)))
@@ -186,6 +193,7 @@ class Growth:
                         columns=inputs,
                         n_trees=n_trees,
                         seed=int(next(seeds)),
+                        guide=work.scaled[known, j].astype(np.float64),
                         n_categories=self.n_categories[j],
                         input_share=self.config.input_share,
                         min_split=min_split,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+from sklearn.tree import ExtraTreeRegressor
 from sklearn.tree._tree import Tree
 
 if TYPE_CHECKING:
@@ -61,11 +61,12 @@ class Forest:
     def grow(
         cls,
         inputs: Inputs,
-        target: npt.NDArray[Any],
+        target: FloatArray,
         *,
         columns: tuple[int, ...],
         n_trees: int,
         seed: int,
+        guide: FloatArray | None = None,
         n_categories: int = 0,
         input_share: float = 0.5,
         min_split: int = 3,
@@ -85,6 +86,9 @@ class Forest:
             How many trees.
         seed : int
             Source of all randomness.
+        guide : ndarray of shape (rows,) or None
+            What splits tell apart, when it is not the target itself: its scaled values. Categories
+            are always told apart by their indicators.
         n_categories : int
             Categories of the column; 0 for a column of numbers.
         input_share : float
@@ -97,17 +101,20 @@ class Forest:
         rows = target.shape[0]
         # Drawn beforehand, so that the forest does not depend on which thread is first.
         randomness = np.random.SeedSequence(seed).spawn(n_trees)
-        kind = ExtraTreeClassifier if n_categories else ExtraTreeRegressor
+        if n_categories:
+            # The squared error of indicators is the Gini impurity.
+            guide = np.eye(n_categories)[target.astype(np.int64)]
+        elif guide is None:
+            guide = target
 
         def grow_one(source: np.random.SeedSequence) -> Any:
             random = np.random.default_rng(source)
-            tree = kind(
+            tree = ExtraTreeRegressor(
                 max_features=input_share,
                 min_samples_split=min_split,
                 random_state=int(random.integers(2**31)),
             )
-            # The inputs have the right type, so they need no check; codes do become classes.
-            tree.fit(inputs, target, check_input=bool(n_categories))
+            tree.fit(inputs, guide, check_input=False)
             state = tree.tree_.__getstate__()
             value = np.zeros(state["node_count"])
             shuffled = random.permutation(rows)
@@ -134,8 +141,10 @@ class Forest:
         votes = self.votes(inputs, pool)
         votes.sort(axis=1)
         cut = int(votes.shape[1] * TRIM)
-        middle: FloatArray = votes[:, cut : votes.shape[1] - cut].mean(axis=1)
-        return middle
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle: FloatArray = votes[:, cut : votes.shape[1] - cut].mean(axis=1)
+        # The sum of numbers near the end of float64 is infinite, one of them is not.
+        return np.where(np.isfinite(middle), middle, votes[:, votes.shape[1] // 2])
 
     def chances(self, inputs: Inputs, pool: Executor | None = None) -> FloatArray:
         """Return the share of votes for every category, shape (rows, categories)."""
