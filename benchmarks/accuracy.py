@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -9,50 +10,73 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.data import UCI, load_features, mcar
+from benchmarks.data import OTHERS, UCI, as_numbers, load_table
 from benchmarks.methods import METHODS
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes
+from grapefill.evaluate import MECHANISMS, draw_mask
 
 if TYPE_CHECKING:
     import argparse
 
-RESULTS = ResultFile("accuracy", ("dataset", "method", "seed", "missing"))
-# The paper's preset takes an hour on the larger tables, so it is run when asked for.
-USUAL = [name for name in METHODS if name != "grapefill paper"]
+RESULTS = ResultFile("accuracy", ("dataset", "method", "seed", "missing", "mechanism"))
+# These take long on the larger tables, or are meant for wide ones, so they are run when asked for.
+USUAL = [name for name in METHODS if name not in ("grapefill paper", "soft svd")]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
-    parser.add_argument("--datasets", nargs="+", default=list(UCI), choices=UCI)
+    parser.add_argument("--datasets", nargs="+", default=list(UCI), choices=[*UCI, *OTHERS])
     parser.add_argument("--methods", nargs="+", default=USUAL, choices=list(METHODS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[100, 101, 102, 103, 104])
     parser.add_argument("--missing", type=float, default=0.3)
+    parser.add_argument("--mechanism", default="mcar", choices=MECHANISMS)
     parser.add_argument("--table-only", action="store_true", help="print what was measured before")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure what has not been measured yet, then print the table."""
     todo = [
-        {"dataset": dataset, "method": method, "seed": seed, "missing": arguments.missing}
+        {
+            "dataset": dataset,
+            "method": method,
+            "seed": seed,
+            "missing": arguments.missing,
+            "mechanism": arguments.mechanism,
+        }
         for dataset in arguments.datasets
         for seed in arguments.seeds
         for method in arguments.methods
     ]
     todo = [] if arguments.table_only else [fields for fields in todo if not RESULTS.has(**fields)]
+    print(
+        f"{arguments.missing:.0%} missing, {arguments.mechanism.upper()}, masks "
+        f"{', '.join(map(str, arguments.seeds))}; {os.cpu_count()} cores, "
+        f"{torch.get_num_threads()} threads."
+    )
     start = time.perf_counter()
     for done, fields in enumerate(todo, start=1):
         result = _in_own_process(fields, arguments.data_dir)
         RESULTS.add(**fields, **result)
         left = (time.perf_counter() - start) / done * (len(todo) - done)
-        shown = result.get("error") or f"MAE {result['mae']:.4f} in {result['seconds']:.1f} s"
         print(
             f"[{done}/{len(todo)}, {left / 60:.0f} min left] {fields['dataset']}, "
-            f"{fields['method']}, mask {fields['seed']}: {shown}",
+            f"{fields['method']}, mask {fields['seed']}: {_shown(result)}",
             flush=True,
         )
-    print(table(arguments.datasets, arguments.methods, arguments.missing))
+    chosen = (arguments.datasets, arguments.methods, arguments.missing, arguments.mechanism)
+    print(table(*chosen))
+    print(totals(*chosen))
+
+
+def _shown(result: dict[str, Any]) -> str:
+    if "error" in result:
+        return str(result["error"])
+    rate = result["error_rate"]
+    words = f"MAE {result['mae']:.4f}" + ("" if rate is None else f", error rate {rate:.4f}")
+    return f"{words} in {result['seconds']:.1f} s"
 
 
 def _in_own_process(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
@@ -66,42 +90,87 @@ def _in_own_process(fields: dict[str, Any], data_dir: str | None) -> dict[str, A
 
 def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
     """Fill one table by one method."""
-    complete = load_features(fields["dataset"], data_dir)
-    missing = mcar(complete.shape, fields["missing"], fields["seed"])
-    holes = np.where(missing, np.nan, complete)
+    complete = load_table(fields["dataset"], data_dir)
+    missing = draw_mask(
+        as_numbers(complete), fields["missing"], fields["mechanism"], seed=fields["seed"]
+    )
     imputer = METHODS[fields["method"]](fields["seed"])
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        filled = imputer.fit_transform(holes)
+        filled = imputer.fit_transform(complete.mask(missing))
     seconds = time.perf_counter() - start
+    errors: dict[bool, list[np.ndarray]] = {True: [], False: []}
+    for j, name in enumerate(complete):
+        holes = missing[:, j]
+        truth, guess = complete[name][holes], filled[name][holes]
+        number = truth.dtype.kind == "f"
+        errors[number].append(np.abs(truth - guess) if number else truth.ne(guess).to_numpy(float))
     return {
-        "mae": float(np.abs(filled - complete)[missing].mean()),
+        "mae": float(np.concatenate(errors[True]).mean()),
+        "error_rate": float(np.concatenate(errors[False]).mean()) if errors[False] else None,
         "seconds": round(seconds, 2),
         "peak_mb": round(peak_megabytes()),
     }
 
 
-def table(datasets: list[str], methods: list[str], missing: float) -> str:
+def table(datasets: list[str], methods: list[str], missing: float, mechanism: str) -> str:
     """Return MAE (mean and standard deviation over masks), seconds and memory of every method."""
-    lines = [line for line in RESULTS.lines() if line["missing"] == missing and "mae" in line]
     rows = []
     for dataset in datasets:
         for method in methods:
-            mine = [x for x in lines if (x["dataset"], x["method"]) == (dataset, method)]
+            mine = _lines(dataset, method, missing, mechanism)
             if not mine:
                 continue
-            mae = np.array([line["mae"] for line in mine])
             seconds = np.mean([line["seconds"] for line in mine])
-            memory = max(line["peak_mb"] for line in mine)
             rows.append(
                 [
                     dataset,
                     method,
-                    f"{mae.mean():.4f} ± {mae.std():.4f}",
+                    _spread([line["mae"] for line in mine]),
+                    _spread([line["error_rate"] for line in mine]),
                     str(len(mine)),
                     f"{seconds:.1f}",
-                    str(memory),
+                    str(max(line["peak_mb"] for line in mine)),
                 ]
             )
-    return markdown_table(["table", "method", "MAE", "masks", "seconds", "peak MB"], rows)
+    header = ["table", "method", "MAE", "error rate", "masks", "seconds", "peak MB"]
+    return markdown_table(header, rows)
+
+
+def totals(datasets: list[str], methods: list[str], missing: float, mechanism: str) -> str:
+    """Return every method's geometric mean of MAE over that of chained extra trees, and time."""
+    yardstick = "chained extra trees"
+    rows = []
+    for method in methods:
+        pairs = [
+            (_lines(d, method, missing, mechanism), _lines(d, yardstick, missing, mechanism))
+            for d in datasets
+        ]
+        if not all(mine and theirs for mine, theirs in pairs):
+            continue
+        mae = [np.mean([line["mae"] for line in mine]) for mine, _ in pairs]
+        other = [np.mean([line["mae"] for line in theirs]) for _, theirs in pairs]
+        ratio = np.exp(np.mean(np.log(np.divide(mae, other))))
+        mine, theirs = (
+            sum(np.mean([line["seconds"] for line in pair[side]]) for pair in pairs)
+            for side in (0, 1)
+        )
+        rows.append([method, f"{ratio:.3f}", f"{mine:.0f}", f"{mine / theirs:.2f}"])
+    header = ["method", f"MAE / {yardstick}, geometric mean", "seconds in all", "ratio"]
+    return markdown_table(header, rows)
+
+
+def _lines(dataset: str, method: str, missing: float, mechanism: str) -> list[dict[str, Any]]:
+    wanted = (dataset, method, missing, mechanism)
+    return [
+        line
+        for line in RESULTS.lines()
+        if "mae" in line
+        and (line["dataset"], line["method"], line["missing"], line["mechanism"]) == wanted
+    ]
+
+
+def _spread(values: list[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{np.mean(known):.4f} ± {np.std(known):.4f}" if known else ""

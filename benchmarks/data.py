@@ -1,12 +1,16 @@
-"""The nine UCI tables of the paper, and masks for them."""
+"""The tables that are filled: the nine UCI sets of the paper, mixed ones, wide ones."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 UCI = (
     "concrete",
@@ -19,6 +23,7 @@ UCI = (
     "wine",
     "yacht",
 )
+DIAMONDS = 10_000
 
 
 def data_folder(folder: str | None = None) -> Path:
@@ -35,10 +40,90 @@ def data_folder(folder: str | None = None) -> Path:
 def load_features(name: str, folder: str | None = None) -> np.ndarray:
     """Return the features of a table, scaled to [0, 1]; the last column, the label, is left out."""
     table = pd.read_csv(data_folder(folder) / "uci" / f"{name}.csv.gz").to_numpy(float)[:, :-1]
-    low, high = table.min(axis=0), table.max(axis=0)
-    return (table - low) / np.where(high > low, high - low, 1.0)
+    return _unit(table)
 
 
-def mcar(shape: tuple[int, ...], rate: float, seed: int) -> np.ndarray:
-    """Return which cells are missing, completely at random."""
-    return np.random.default_rng(seed).random(shape) < rate
+def load_table(name: str, folder: str | None = None) -> pd.DataFrame:
+    """Return a complete table: numbers scaled to [0, 1], and categories."""
+    if name in OTHERS:
+        table = OTHERS[name]()
+        numbers = table.select_dtypes("number")
+        table[numbers.columns] = _unit(numbers.to_numpy(float))
+        return table
+    features = load_features(name, folder)
+    return pd.DataFrame(features, columns=[f"x{j}" for j in range(features.shape[1])])
+
+
+def as_numbers(table: pd.DataFrame) -> np.ndarray:
+    """Return a table as numbers in [0, 1]: categories become evenly spaced codes."""
+    columns = []
+    for name in table:
+        column = table[name]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            codes = column.cat.codes.to_numpy(float)
+            highest = max(1, len(column.cat.categories) - 1)
+            columns.append(np.where(codes < 0, np.nan, codes / highest))
+        else:
+            columns.append(column.to_numpy(float))
+    return np.column_stack(columns)
+
+
+def from_numbers(numbers: np.ndarray, like: pd.DataFrame) -> pd.DataFrame:
+    """Undo `as_numbers`: what lies between two categories becomes the nearer one."""
+    columns = {}
+    for j, name in enumerate(like):
+        dtype = like[name].dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            highest = len(dtype.categories) - 1
+            codes = np.clip(np.rint(numbers[:, j] * highest), 0, highest).astype(int)
+            columns[name] = pd.Categorical.from_codes(codes, dtype=dtype)
+        else:
+            columns[name] = numbers[:, j]
+    return pd.DataFrame(columns, index=like.index)
+
+
+def _unit(numbers: np.ndarray) -> np.ndarray:
+    low, high = numbers.min(axis=0), numbers.max(axis=0)
+    return (numbers - low) / np.where(high > low, high - low, 1.0)
+
+
+def _diamonds() -> pd.DataFrame:
+    from plotnine.data import diamonds
+
+    return diamonds.sample(DIAMONDS, random_state=0).reset_index(drop=True)
+
+
+def _penguins() -> pd.DataFrame:
+    from palmerpenguins import load_penguins
+
+    table = load_penguins().dropna().reset_index(drop=True)
+    words = table.select_dtypes(exclude="number").columns
+    return table.astype(dict.fromkeys([*words, "year"], "category"))
+
+
+def _wine_classes() -> pd.DataFrame:
+    from sklearn.datasets import load_wine
+
+    table = load_wine(as_frame=True).frame
+    return table.astype({"target": "category"})
+
+
+def _wide(rows: int, columns: int) -> pd.DataFrame:
+    """Return a table of ten hidden factors and noise, some columns bent."""
+    random = np.random.default_rng(columns)
+    factors = random.normal(size=(rows, 10)) @ random.normal(size=(10, columns)) / np.sqrt(10)
+    bent = random.random(columns) < 0.3
+    factors[:, bent] = np.tanh(factors[:, bent])
+    numbers = factors + 0.3 * random.normal(size=(rows, columns))
+    return pd.DataFrame(numbers, columns=[f"x{j}" for j in range(columns)])
+
+
+MIXED = ("diamonds", "penguins", "wine-classes")
+WIDE = ("wide-500x200", "wide-200x2000")
+OTHERS: dict[str, Callable[[], pd.DataFrame]] = {
+    "diamonds": _diamonds,
+    "penguins": _penguins,
+    "wine-classes": _wine_classes,
+    "wide-500x200": lambda: _wide(500, 200),
+    "wide-200x2000": lambda: _wide(200, 2000),
+}

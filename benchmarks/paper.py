@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.data import load_features, mcar
+from benchmarks.data import load_features
 from benchmarks.results import ResultFile, markdown_table
 from grapefill import GrapeImputer
+from grapefill.evaluate import draw_mask
 
 if TYPE_CHECKING:
     import argparse
@@ -58,7 +59,7 @@ def _measure(dataset: str, seed: int, arguments: argparse.Namespace) -> None:
     if RESULTS.has(**fields):
         return
     complete = load_features(dataset, arguments.data_dir)
-    missing = mcar(complete.shape, arguments.missing, seed)
+    missing = draw_mask(complete, arguments.missing, seed=seed)
     holes = np.where(missing, np.nan, complete)
     imputer = GrapeImputer(
         "paper",

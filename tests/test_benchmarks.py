@@ -10,8 +10,11 @@ import pytest
 import torch
 
 from benchmarks import accuracy, data, paper, speed
+from benchmarks.methods import METHODS
 from benchmarks.plain import PlainNetwork, PlainSelectTraining
 from benchmarks.results import ResultFile, markdown_table
+from benchmarks.soft_impute import SoftImpute
+from grapefill.evaluate import draw_mask
 from grapefill.graph import Cells, Features, build_pairs
 from grapefill.nn import GrapeNetwork, NetworkConfig
 
@@ -106,10 +109,32 @@ def test_accuracy_compares_and_records_failures(
     assert results["knn"]["error"] == "ValueError: no"
 
 
-def test_masks_have_the_rate_asked_for_and_repeat() -> None:
-    mask = data.mcar((1000, 10), 0.3, seed=5)
-    assert 0.28 < mask.mean() < 0.32
-    assert np.array_equal(mask, data.mcar((1000, 10), 0.3, seed=5))
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["mean", "knn", "mice", "soft svd", "missforest"])
+def test_every_method_fills_a_mixed_table(method: str) -> None:
+    complete = data.load_table("wine-classes")
+    filled = METHODS[method](0).fit_transform(
+        complete.mask(draw_mask(data.as_numbers(complete), 0.2))
+    )
+    assert not filled.isna().any(axis=None)
+    assert (filled.dtypes == complete.dtypes).all()
+
+
+def test_categories_survive_the_way_through_numbers() -> None:
+    table = data.load_table("penguins")
+    numbers = data.as_numbers(table)
+    assert numbers.min() == 0
+    assert numbers.max() == 1
+    assert data.from_numbers(numbers, table).equals(table)
+
+
+def test_soft_svd_finds_a_low_rank() -> None:
+    complete = data.load_table("wide-500x200").to_numpy()[:, :40]
+    mask = draw_mask(complete, 0.3)
+    holes = np.where(mask, np.nan, complete)
+    filled = SoftImpute().fit_transform(holes)
+    error = np.abs(filled - complete)[mask].mean()
+    assert error < 0.7 * np.abs(np.nanmean(holes, axis=0) - complete)[mask].mean()
 
 
 def test_missing_data_folder_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,16 @@ def test_a_constant_column_needs_no_unit() -> None:
     assert (trial.constant, trial.network, trial.trees) == (0, 0, 1)
 
 
+def test_a_column_at_the_end_of_float64_follows_the_pool() -> None:
+    truth = make_truth(2)
+    truth[:, 1] = np.where(np.arange(ROWS) % 2, 1.7e308, -1.7e308)
+    network, trees = Guess(truth * [1, -1], {}), Guess(truth + np.array([1, 0]), {})
+    held_out = first_rows(HELD_OUT, 1)
+    shares, trials = choose_shares(truth, held_out, network, trees, n_categories=(0, 0))
+    assert shares.tolist() == [1, 1]
+    assert (trials[1].cells, trials[1].network, trials[1].trees) == (1, None, 0)
+
+
 def as_guess(chances: Any) -> Guess:
     chances = np.array(chances, dtype=np.float64)
     return Guess(chances.argmax(axis=1)[:, None].astype(np.float64), {0: chances})

@@ -15,7 +15,7 @@ from grapefill.training import Preset, Progress, TrainingConfig
 from grapefill.training.choice import choose_shares
 from grapefill.training.fit import fit_model
 from grapefill.training.model import GrapeModel
-from grapefill.trees import Forest, ForestConfig, Growth, Guess
+from grapefill.trees import Forest, ForestConfig, Growth
 
 PRESET = Preset(
     NetworkConfig(layers=1, width=4, edge_width=4, head_width=4),
@@ -28,7 +28,7 @@ FORESTS = 3 * COLUMNS
 
 
 def make_table(n_columns: int = COLUMNS) -> Any:
-    """Return numbers that go together, in a last column of its own as categories."""
+    """Return columns that go together, the last of several as codes of categories."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=ROWS)
     numbers = x[:, None] + 0.1 * rng.normal(size=(ROWS, n_columns))
@@ -69,23 +69,24 @@ def n_trees(model: GrapeModel) -> list[dict[int, int]]:
 
 
 def force_shares(monkeypatch: pytest.MonkeyPatch, *shares: float) -> None:
-    """Choose these shares, whatever the trial says."""
+    """Choose these shares where trees were tried, whatever the trial says."""
 
-    def choose(*args: Any, **options: Any) -> Any:
-        return np.array(shares), choose_shares(*args, **options)[1]
+    def choose(*args: Any, tried: Any, **options: Any) -> Any:
+        forced = [share if j in tried else 1.0 for j, share in enumerate(shares)]
+        return np.array(forced), choose_shares(*args, tried=tried, **options)[1]
 
     monkeypatch.setattr("grapefill.training.fit.choose_shares", choose)
 
 
 def test_a_fitted_model_has_states_chain_and_trials() -> None:
     model, numbers = fit()
-    assert model.states is not None
+    assert torch.equal(model.states.final, model.freeze_states(numbers).final)
     assert n_trees(model) == [dict.fromkeys(range(COLUMNS), 2), dict.fromkeys(range(COLUMNS), 4)]
     assert len(model.trials) == COLUMNS
     assert all(0 < trial.cells < ROWS / 2 for trial in model.trials)
     assert [trial.share for trial in model.trials] == model.chain.shares.tolist()
     # Eight steps leave the network far behind the trees.
-    assert all(trial.trees < min(trial.network, trial.constant) for trial in model.trials)
+    assert all(trial.trees < trial.network for trial in model.trials)
     assert not model.network.training
     refined, network = model.predict(numbers), model.predict_network(numbers)
     holes = np.isnan(numbers)
@@ -116,20 +117,17 @@ def test_there_is_no_chain_when_the_network_wins_everywhere(
     assert len(model.trials) == COLUMNS
 
 
-class Recorder:
-    """Keeps what a chain is grown on, call by call."""
+def record(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[Any]:
+    """Return a list that will hold the arguments of every call of a method."""
+    calls: list[Any] = []
+    method = getattr(owner, name)
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.numbers: list[Any] = []
-        self.guesses: list[Guess] = []
-        true_grow = Growth.grow
+    def recording(self: Any, *args: Any, **options: Any) -> Any:
+        calls.append(args)
+        return method(self, *args, **options)
 
-        def record(growth: Growth, numbers: Any, guess: Guess, *args: Any, **options: Any) -> Any:
-            self.numbers.append(numbers)
-            self.guesses.append(guess)
-            return true_grow(growth, numbers, guess, *args, **options)
-
-        monkeypatch.setattr(Growth, "grow", record)
+    monkeypatch.setattr(owner, name, recording)
+    return calls
 
 
 def test_the_trial_does_not_see_the_held_out_cells(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,28 +138,31 @@ def test_the_trial_does_not_see_the_held_out_cells(monkeypatch: pytest.MonkeyPat
         return choose_shares(numbers, held_out, network, trees, **options)
 
     monkeypatch.setattr("grapefill.training.fit.choose_shares", choose)
-    grown = Recorder(monkeypatch)
-    model, numbers = fit()
-    trial, final = grown.numbers
-    np.testing.assert_array_equal(trial, np.where(judged["held_out"], np.nan, numbers))
-    assert judged["held_out"].any(axis=0).all()
-    assert not (judged["held_out"] & np.isnan(numbers)).any()
-    np.testing.assert_array_equal(final, numbers)
+    frozen = record(monkeypatch, GrapeModel, "freeze_states")
+    asked = record(monkeypatch, GrapeModel, "predict_network")
+    grown = record(monkeypatch, Growth, "grow")
+    _, numbers = fit()
+    held_out = judged["held_out"]
+    assert held_out.any(axis=0).all()
+    assert not (held_out & np.isnan(numbers)).any()
+    shown = np.where(held_out, np.nan, numbers)
+    for trial, final in (frozen, asked, grown):
+        np.testing.assert_array_equal(trial[0], shown)
+        np.testing.assert_array_equal(final[0], numbers)
     # The trial starts with the network as it was then, the chain with the final one.
-    assert grown.guesses[0] is judged["network"]
-    last = model.predict_network(numbers)
-    np.testing.assert_array_equal(grown.guesses[1].value, last.value)
-    assert not np.array_equal(grown.guesses[0].value, last.value)
+    assert grown[0][1] is judged["network"]
+    assert not np.array_equal(grown[0][1].value, grown[1][1].value)
 
 
-@pytest.mark.parametrize("limit", [("TREE_ROWS", 25), ("TREE_CELLS", 25 * COLUMNS + 1)])
+# A column of three categories takes the place of three.
+@pytest.mark.parametrize("limit", [("TREE_ROWS", 25), ("TREE_CELLS", 25 * 5 + 1)])
 def test_trees_grow_on_some_rows_of_a_large_table(
     limit: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"grapefill.training.fit.{limit[0]}", limit[1])
-    grown = Recorder(monkeypatch)
+    grown = record(monkeypatch, Growth, "grow")
     _, numbers = fit()
-    sample = grown.numbers[1]
+    sample = grown[1][0]
     assert sample.shape == (25, COLUMNS)
     at = [next(i for i in range(ROWS) if np.array_equal(numbers[i], row, True)) for row in sample]
     assert at == sorted(set(at)) != list(range(25))
@@ -223,9 +224,6 @@ def test_trees_are_reported_after_the_network() -> None:
     assert {p.validation for p in trees} == {model.history.validation[-1]}
     seconds = [progress.seconds for progress in seen]
     assert seconds == sorted(seconds)
-    assert all(progress.seconds_left >= 0 for progress in trees)
-    # The trial ends, and then the chain.
-    assert [at for at, p in enumerate(trees, start=1) if not p.seconds_left] == [3, FORESTS]
     assert len(model.history.step) == 8
 
 
@@ -269,6 +267,18 @@ def test_rounds_that_would_not_make_it_are_left_out(
     assert model.history.stopped == "finished"
 
 
+def test_progress_tells_the_time_left_for_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First that of the trial, then that of the chain."""
+    force_shares(monkeypatch, 0, 0, 0)
+    Clock(monkeypatch)
+    seen: list[Progress] = []
+    fit(callbacks=[seen.append])
+    trees = [progress for progress in seen if progress.stage == "trees"]
+    assert [progress.seconds for progress in trees] == [3, 6, 9, 11, 13, 15, 19, 23, 27]
+    left = [progress.seconds_left for progress in trees]
+    assert left == pytest.approx([6, 3, 0, 10, 8, 6, 5, 2.8, 0])
+
+
 def test_columns_that_were_not_tried_stay_with_the_network(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -290,9 +300,13 @@ def test_the_network_leaves_time_for_trees(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(model.chain.rounds) == 2
 
 
-def test_without_trees_the_network_has_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("case", [{"rounds": 0}, {"validation": 0.0}, {"rejoin": 1.0}])
+def test_without_trees_the_network_has_all_the_time(
+    case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = Clock(monkeypatch, step=1.0)
-    model, _ = fit(time_limit=100, epochs=1000, rounds=0, callbacks=[clock.tick])
+    settings = {"epochs": 1000, "patience": 1000} | case
+    model, _ = fit(time_limit=100, callbacks=[clock.tick], **settings)
     assert model.history.stopped == "time limit"
     assert 95 < model.history.seconds[-1] <= 100
 
@@ -302,3 +316,36 @@ def test_when_time_is_over_the_network_stands_alone(monkeypatch: pytest.MonkeyPa
     model, numbers = fit(time_limit=100, callbacks=[clock.tick])
     assert model.chain is None
     assert np.isfinite(model.predict(numbers).value).all()
+
+
+def test_a_column_unknown_in_the_drawn_rows_stays_with_the_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("grapefill.training.fit.TREE_ROWS", 20)
+    table = make_table()
+    table[:, 1] = np.nan
+    table[55:57, 1] = [101.0, 102.0]
+    model, _ = fit(table)
+    assert all(set(forests) <= {0, 2} for forests in model.chain.rounds)
+    assert (model.trials[1].cells, model.trials[1].trees, model.trials[1].share) == (0, None, 1.0)
+
+
+def test_interrupted_trees_leave_the_network() -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.stage == "trees":
+            raise KeyboardInterrupt
+
+    with pytest.warns(GrapefillWarning, match="while trees were grown"):
+        model, _ = fit(callbacks=[interrupt])
+    assert model.history.stopped == "interrupted"
+    assert model.chain is None
+    assert model.states is not None
+
+
+def test_columns_of_many_categories_are_reported_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("grapefill.trees.chain.MOST_CATEGORIES", 2)
+    model, _ = fit()
+    assert [trial.share for trial in model.trials] == model.chain.shares.tolist()
+    assert model.chain.shares[2] == 1

@@ -106,6 +106,21 @@ def test_numbers_follow_the_target() -> None:
     assert error < 0.4 * np.abs(target - np.median(target)).mean()
 
 
+def test_numbers_near_the_end_of_float64_stay_finite() -> None:
+    forest = Forest([Says(value) for value in (1.5e308, 1.6e308, 1.7e308, -1.7e308)], (0,))
+    assert forest.numbers(np.zeros((1, 1), dtype=np.float32)).tolist() == [1.6e308]
+
+
+def test_splits_follow_the_guide_and_leaves_hold_the_target() -> None:
+    """Far from zero, differences of the target itself would be lost in its square."""
+    inputs, target = sample()
+    far = target + 1e9
+    options: dict[str, Any] = {"columns": COLUMNS, "n_trees": 8, "seed": 0}
+    forest = Forest.grow(inputs, far, guide=target, **options)
+    np.testing.assert_array_equal(forest.votes(inputs) - 1e9, grow().votes(inputs) + 1e9 - 1e9)
+    assert np.isin(forest.votes(inputs), far).all()
+
+
 def test_chances_are_shares_of_votes() -> None:
     forest = Forest([Says(code) for code in (0, 2, 2, 2)], (0,), n_categories=4)
     assert forest.chances(np.zeros((1, 1), dtype=np.float32)).tolist() == [[0.25, 0, 0.75, 0]]
@@ -180,10 +195,12 @@ def cut(name: str, keep: int = -1) -> Any:
         pytest.param(put("size", 0, 10**6), "do not add up", id="a size too large"),
         pytest.param(cut("size"), "do not add up", id="a tree without a size"),
         pytest.param(cut("size", 0), "do not add up", id="no sizes"),
-        pytest.param(cut("right"), "do not add up", id="too few children"),
-        pytest.param(cut("depth"), ".", id="a tree without a depth"),
-        pytest.param(cut("threshold"), ".", id="too few thresholds"),
-        pytest.param(cut("value"), ".", id="too few values"),
+        pytest.param(cut("right"), "right of the trees", id="too few children"),
+        pytest.param(cut("depth"), "depth of the trees", id="a tree without a depth"),
+        pytest.param(cut("threshold"), "threshold of the trees", id="too few thresholds"),
+        pytest.param(cut("value"), "value of the trees", id="too few values"),
+        pytest.param(put("value", 0, np.nan), "value of the trees", id="no number"),
+        pytest.param(put("size", 0, 0), "do not add up", id="an empty tree"),
         pytest.param(put("right", 0, 10**6), "outside", id="a child after the last node"),
         pytest.param(put("right", 0, 0), "outside", id="a child of its own"),
         pytest.param(put("right", 0, 1), "outside", id="both children the same"),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy.typing as npt
 
     from grapefill.trees import Guess
@@ -54,10 +56,12 @@ def choose_shares(
     trees: Guess,
     *,
     n_categories: tuple[int, ...],
+    tried: Collection[int] | None = None,
 ) -> tuple[FloatArray, tuple[ColumnTrial, ...]]:
     """Choose the weight of the network in every column.
 
     A column with few held-out cells leans towards the weight that is best for all columns together.
+    Where no trees were tried, or nothing was held out in any column, it is the network alone.
 
     Parameters
     ----------
@@ -69,6 +73,8 @@ def choose_shares(
         What the two say about the rows without the held-out cells.
     n_categories : tuple of int
         For every feature, 0 for numbers or the number of categories.
+    tried : collection of int or None
+        The features that trees were tried on; None for all.
 
     Returns
     -------
@@ -83,12 +89,13 @@ def choose_shares(
         ]
         known = [column.losses.mean(axis=1) for column in columns if column.cells]
         known = [losses for losses in known if np.isfinite(losses).all()]
-        pooled = np.mean(known, axis=0) if known else np.zeros(SHARES.size)
-        chosen = [column.choose(pooled) for column in columns]
-    return (
-        np.array([SHARES[at] for at in chosen]),
-        tuple(column.trial(at) for column, at in zip(columns, chosen, strict=True)),
-    )
+        pooled = np.mean(known, axis=0) if known else 1 - SHARES
+        chosen = [
+            column.choose(pooled) if tried is None or j in tried else SHARES.size - 1
+            for j, column in enumerate(columns)
+        ]
+        trials = tuple(column.trial(at) for column, at in zip(columns, chosen, strict=True))
+    return SHARES[chosen], trials
 
 
 class _Column:
@@ -104,11 +111,12 @@ class _Column:
         feature: int,
         n_categories: int,
     ) -> None:
-        rows = np.flatnonzero(held_out[:, feature])
-        self.cells = rows.size
-        truth = numbers[rows, feature]
         rest = numbers[~held_out[:, feature], feature]
         rest = rest[~np.isnan(rest)]
+        # With nothing left to learn from, there is nothing to judge either.
+        rows = np.flatnonzero(held_out[:, feature] & bool(rest.size))
+        self.cells = rows.size
+        truth = numbers[rows, feature]
         share = SHARES[:, None]
         if n_categories:
             codes = truth.astype(np.int64)
@@ -120,13 +128,12 @@ class _Column:
             self.losses = np.square(chances - np.eye(n_categories)[codes]).sum(axis=2)
             self.errors = (chances.argmax(axis=2) != codes).astype(np.float64)
             self.constant = (mode != codes).astype(np.float64)
-            unit = 1.0
         else:
-            middle = np.median(rest)
+            middle = np.median(rest) if rest.size else 0.0
             blends = share * network.value[rows, feature] + (1 - share) * trees.value[rows, feature]
             self.errors = np.abs(blends - truth)
             self.constant = np.abs(middle - truth)
-            unit = np.abs(rest - middle).mean()
+            unit = np.abs(rest - middle).mean() if rest.size else 1.0
             # In units of the column's spread, so that columns can be averaged.
             self.losses = self.errors / (unit or 1.0)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from grapefill.errors import warn
 from grapefill.graph import block_size
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.choice import choose_shares
@@ -84,7 +85,11 @@ def fit_model(
     history = trainer.run()
     model.states = model.freeze_states(numbers)
     if stack is not None and history.stopped != "interrupted":
-        stack.grow(history, callbacks, started, time_limit)
+        try:
+            stack.grow(history, callbacks, started, time_limit)
+        except KeyboardInterrupt:
+            history.stopped = "interrupted"
+            warn("Fitting was interrupted while trees were grown; the network is used without.")
     return history
 
 
@@ -153,11 +158,13 @@ class _Stack:
         shown = np.where(self.held_out, np.nan, numbers)
         tried, guess = growth.grow(shown, self.network, none, plan=(config.trial_trees,))
         shares, trials = choose_shares(
-            numbers, self.held_out, self.network, guess, n_categories=n_categories
+            numbers,
+            self.held_out,
+            self.network,
+            guess,
+            n_categories=n_categories,
+            tried={j for forests in tried.rounds for j in forests},
         )
-        for j in range(shares.size):
-            if not any(j in forests for forests in tried.rounds):
-                shares[j] = 1.0
         before = time.perf_counter() - started
         growth.deadline = None if time_limit is None else started + time_limit
         chain, _ = growth.grow(numbers, model.predict_network(numbers), shares)

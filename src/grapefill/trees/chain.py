@@ -97,6 +97,8 @@ class Chain:
         shares = arrays["shares"]
         if shares.shape != (len(n_categories),):
             raise ValueError(f"there are {shares.size} shares for {len(n_categories)} features")
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ValueError("a share is not between 0 and 1")
         found: dict[tuple[int, int], dict[str, npt.NDArray[Any]]] = {}
         for name, array in arrays.items():
             if name != "shares":
@@ -160,17 +162,19 @@ class Growth:
             What the network says about them.
         shares : ndarray of shape (features,)
             The weight of the network in every feature; where it is 1 no trees are grown, nor for
-            a feature of more than 64 categories.
+            a feature of more than 64 categories, or without any observed cell.
         plan : sequence of int or None
             Trees per column in every round; None for the plan of the configuration.
         """
         plan = self.config.plan if plan is None else tuple(plan)
+        work = _Work(numbers, guess, self.scaling)
         columns = [
             j
             for j in range(numbers.shape[1])
-            if shares[j] < 1 and self.n_categories[j] <= MOST_CATEGORIES
+            if shares[j] < 1
+            and self.n_categories[j] <= MOST_CATEGORIES
+            and not work.missing[:, j].all()
         ]
-        work = _Work(numbers, guess, self.scaling)
         rounds: list[dict[int, Forest]] = []
         seeds = iter(np.random.SeedSequence(self.seed).generate_state(len(plan) * len(columns)))
         # A tree has about four nodes for as many rows as a node needs to be split.

@@ -175,16 +175,22 @@ class Forest:
         cls, arrays: dict[str, npt.NDArray[Any]], columns: tuple[int, ...], n_categories: int
     ) -> Forest:
         """Rebuild a forest from `arrays`; raises ValueError if they are no trees."""
-        feature, right = arrays["feature"], arrays["right"]
+        feature, right, size = arrays["feature"], arrays["right"], arrays["size"]
         leaf = feature == NO_FEATURE
+        ends = np.cumsum(size)
+        if not size.size or (size < 1).any() or ends[-1] != feature.size:
+            raise ValueError("the sizes of the trees do not add up")
+        lengths = {"right": feature.size, "threshold": (~leaf).sum(), "value": leaf.sum()}
+        for name, length in (lengths | {"depth": size.size}).items():
+            if arrays[name].shape != (length,) or not np.isfinite(arrays[name]).all():
+                raise ValueError(f"{name} of the trees is not what it should be")
+        if n_categories and not np.isin(arrays["value"], np.arange(n_categories)).all():
+            raise ValueError("a tree votes for a category that is not there")
         threshold, value = np.zeros(feature.size), np.zeros(feature.size)
         threshold[~leaf] = arrays["threshold"]
         value[leaf] = arrays["value"]
-        ends = np.cumsum(arrays["size"])
-        if not ends.size or ends[-1] != feature.size or right.size != feature.size:
-            raise ValueError("the sizes of the trees do not add up")
         trees = []
-        for start, end, depth in zip(ends - arrays["size"], ends, arrays["depth"], strict=True):
+        for start, end, depth in zip(ends - size, ends, arrays["depth"], strict=True):
             nodes = slice(start, end)
             _check_nodes(feature[nodes], right[nodes], len(columns))
             trees.append(
