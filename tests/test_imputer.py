@@ -619,3 +619,30 @@ class TestRefresh:
             imputer.refresh(table.iloc[:0])
         with pytest.raises(NotFittedError):
             quick().refresh(table)
+
+
+class TestSummary:
+    def test_tells_what_fills_each_column_and_how_well(self):
+        imputer = quick().fit(mixed_table(100))
+        header, *lines = imputer.summary().splitlines()[:9]
+        words = "column kind filled by held out constant network trees blend"
+        assert " ".join(header.split()) == words
+        assert [line.split()[0] for line in lines] == list(mixed_table().columns)
+        for line, trial in zip(lines, imputer.model_.trials, strict=True):
+            assert f"{trial.blend:.4g}" in line
+            assert ("network" in line) == (trial.share > 0)
+
+    def test_without_trees_there_is_nothing_to_compare(self):
+        lines = quick("paper").fit(mixed_table()).summary().splitlines()
+        assert len(lines) == 9
+        assert all(line.endswith("network") for line in lines[1:])
+
+    def test_survives_a_file(self, tmp_path):
+        imputer = quick().fit(mixed_table())
+        imputer.save(tmp_path / "a.grape")
+        assert GrapeImputer.load(tmp_path / "a.grape").summary() == imputer.summary()
+        assert "held out" in imputer.summary()
+
+    def test_nothing_to_fill(self):
+        imputer = quick(keep_empty_features=True).fit(np.full((3, 1), np.nan))
+        assert imputer.summary() == "None of the columns seen in fit can be imputed."

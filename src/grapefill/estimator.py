@@ -22,6 +22,7 @@ from grapefill.training.device import available_device, resolve_device
 from grapefill.training.fit import fit_model
 from grapefill.training.model import GrapeModel
 from grapefill.training.parameters import from_plain, plain_settings, to_plain
+from grapefill.training.summary import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,6 +159,27 @@ class GrapeEstimator(BaseEstimator):
         """The trained torch module; None when no column could be imputed."""
         check_is_fitted(self)
         return None if self.model_ is None else self.model_.network
+
+    def summary(self) -> str:
+        """Return a table of what fills each column, network or trees, and how well that did.
+
+        Returns
+        -------
+        str
+            One line per column. The errors are those on observed cells that were held out.
+
+        Examples
+        --------
+        >>> from grapefill import GrapeImputer
+        >>> table = np.random.default_rng(0).normal(size=(60, 1)) * [1.0, 2.0, 3.0]
+        >>> table[::5, 1] = np.nan
+        >>> print(GrapeImputer("fast", random_state=0).fit(table).summary())  # doctest: +ELLIPSIS
+        column  kind        filled by ...
+        """
+        check_is_fitted(self)
+        if self.model_ is None:
+            return "None of the columns seen in fit can be imputed."
+        return summarise(self.model_)
 
     def encode(self, X: Any) -> Cells:
         """Return the cells of a table as tensors, for use with `network_` in torch code.

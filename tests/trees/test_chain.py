@@ -340,8 +340,7 @@ def test_units_do_not_matter(factor: float, shift: float) -> None:
     assert errors[1] == pytest.approx(errors[0], rel=0.05)
 
 
-def test_trees_of_a_large_table_are_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    full = n_nodes(grow()[0])
-    limit = full // 5
-    monkeypatch.setattr("grapefill.trees.chain.MOST_NODES", limit)
-    assert 0.3 * limit < n_nodes(grow()[0]) < 1.2 * limit
+def test_trees_of_a_large_table_are_cut_short() -> None:
+    limit = n_nodes(grow()[0]) // 5
+    chain, _ = grow(config=replace(CONFIG, most_nodes=limit))
+    assert 0.3 * limit < n_nodes(chain) < 1.2 * limit

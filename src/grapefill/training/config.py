@@ -14,6 +14,9 @@ from grapefill.trees.config import ForestConfig
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# From so many rows on, a table counts as large.
+LARGE_ROWS = 15_000
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -27,6 +30,9 @@ class TrainingConfig:
         Rows per step; None takes all of them, as the paper does.
     max_steps : int or None
         Upper limit of steps, whatever the number of epochs.
+    large_factor : float
+        By how much that limit is raised for large tables, which have more to teach: in proportion
+        to the rows beyond 15,000, up to this factor.
     learning_rate : float
         Peak learning rate of Adam.
     weight_decay : float
@@ -59,6 +65,7 @@ class TrainingConfig:
     epochs: int = 20_000
     batch_rows: int | None = None
     max_steps: int | None = None
+    large_factor: float = 1.0
     learning_rate: float = 0.001
     weight_decay: float = 0.0
     schedule: Literal["constant", "cosine"] = "constant"
@@ -85,6 +92,8 @@ class TrainingConfig:
             raise ConfigError('loss_on="dropped" needs a dropout rate above 0.')
         if not 0 <= self.validation < 1 or not 0 <= self.average < 1:
             raise ConfigError("TrainingConfig.validation and average must be in [0, 1).")
+        if self.large_factor < 1:
+            raise ConfigError("TrainingConfig.large_factor must be at least 1.")
         if not 0 < self.rejoin <= 1:
             raise ConfigError("TrainingConfig.rejoin must be above 0 and at most 1.")
         if self.learning_rate <= 0 or self.patience < 1:
@@ -99,10 +108,16 @@ class TrainingConfig:
         --------
         >>> TrainingConfig(epochs=10, batch_rows=100).steps(250)
         30
+        >>> recipe = TrainingConfig(batch_rows=100, max_steps=1000, large_factor=3.0)
+        >>> recipe.steps(10_000), recipe.steps(30_000), recipe.steps(1_000_000)
+        (1000, 2000, 3000)
         """
         per_epoch = 1 if self.batch_rows is None else -(-n_rows // self.batch_rows)
         steps = self.epochs * per_epoch
-        return steps if self.max_steps is None else min(steps, self.max_steps)
+        if self.max_steps is None:
+            return steps
+        factor = min(max(1.0, n_rows / LARGE_ROWS), self.large_factor)
+        return min(steps, round(self.max_steps * factor))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
@@ -179,6 +194,7 @@ _DEFAULT = Preset(
         epochs=4_000,
         batch_rows=1_024,
         max_steps=1_000,
+        large_factor=3.0,
         learning_rate=0.006,
         weight_decay=0.01,
         clip=1.0,
@@ -190,7 +206,7 @@ _DEFAULT = Preset(
         scaling="standard",
         validation=0.1,
         rejoin=0.8,
-        patience=20,
+        patience=25,
     ),
     ForestConfig(rounds=4),
 )
@@ -199,7 +215,17 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "paper": Preset(NetworkConfig(), TrainingConfig()),
         "default": _DEFAULT,
-        "fast": _DEFAULT.change(max_steps=300, rounds=2, trees=16, early_trees=6, trial_trees=8),
+        "fast": _DEFAULT.change(
+            width=32,
+            edge_width=16,
+            max_steps=300,
+            large_factor=1.0,
+            rounds=3,
+            trees=12,
+            early_trees=4,
+            trial_trees=8,
+            most_nodes=2_000_000,
+        ),
     }
 )
 

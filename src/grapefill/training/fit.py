@@ -156,7 +156,7 @@ class _Stack:
         before = time.perf_counter() - started
         growth.deadline = None if time_limit is None else started + TRIAL_TIME * time_limit
         shown = np.where(self.held_out, np.nan, numbers)
-        tried, guess = growth.grow(shown, self.network, none, plan=(config.trial_trees,))
+        tried, guess = growth.grow(shown, self.network, none, plan=config.trial_plan)
         shares, trials = choose_shares(
             numbers,
             self.held_out,

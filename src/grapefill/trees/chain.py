@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
 
-# Nodes of all trees together; scikit-learn keeps one in 72 bytes, a model file in 14.
-MOST_NODES = 8_000_000
 FEWEST_TO_SPLIT = 3
 # A column with more categories than that is left to the network.
 MOST_CATEGORIES = 64
@@ -179,7 +177,7 @@ class Growth:
         seeds = iter(np.random.SeedSequence(self.seed).generate_state(len(plan) * len(columns)))
         # A tree has about four nodes for as many rows as a node needs to be split.
         nodes = 4 * numbers.shape[0] * sum(plan) * len(columns)
-        min_split = max(FEWEST_TO_SPLIT, -(-nodes // MOST_NODES))
+        min_split = max(FEWEST_TO_SPLIT, -(-nodes // self.config.most_nodes))
         self._watch.start()
         with _threads() as pool:
             for n_trees in plan:
@@ -192,7 +190,7 @@ class Growth:
                     known = np.flatnonzero(~work.missing[:, j])
                     inputs = work.inputs_for(j)
                     forests[j] = Forest.grow(
-                        work.scaled[known][:, inputs],
+                        work.scaled.take(known, axis=0).take(inputs, axis=1),
                         work.values[known, j],
                         columns=inputs,
                         n_trees=n_trees,
@@ -248,7 +246,7 @@ class _Work:
         rows = np.flatnonzero(self.missing[:, feature])
         if not rows.size:
             return
-        inputs = self.scaled[rows][:, forest.columns]
+        inputs = self.scaled.take(rows, axis=0).take(forest.columns, axis=1)
         if forest.n_categories:
             network = self.network.chances[feature][rows]
             blend = share * network + (1 - share) * forest.chances(inputs, pool)

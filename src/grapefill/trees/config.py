@@ -22,10 +22,13 @@ class ForestConfig:
     early_trees : int
         Trees per column in the rounds before, whose result only serves the next round.
     trial_trees : int
-        Trees per column of the trial on held-out cells, which decides how network and trees are
-        blended in every column.
+        Trees per column in the last round of the trial on held-out cells, which decides how network
+        and trees are blended in every column.
     input_share : float
         Share of the columns that a split chooses from.
+    most_nodes : int
+        Nodes of all trees together, about; with more rows, leaves get larger. A node takes 72 bytes
+        of memory and 10 in a model file.
     most_columns : int
         Tables with more columns than that get no trees.
     """
@@ -35,6 +38,7 @@ class ForestConfig:
     early_trees: int = 8
     trial_trees: int = 16
     input_share: float = 0.5
+    most_nodes: int = 8_000_000
     most_columns: int = 256
 
     def __post_init__(self) -> None:
@@ -44,6 +48,8 @@ class ForestConfig:
                 "ForestConfig.rounds must not be negative; trees, early_trees and trial_trees must "
                 "be at least 1."
             )
+        if self.most_nodes < 1:
+            raise ConfigError("ForestConfig.most_nodes must be at least 1.")
         if not 0 < self.input_share <= 1:
             raise ConfigError("ForestConfig.input_share must be above 0 and at most 1.")
 
@@ -57,6 +63,11 @@ class ForestConfig:
         (8, 8, 24)
         """
         return (self.early_trees,) * (self.rounds - 1) + (self.trees,) * bool(self.rounds)
+
+    @property
+    def trial_plan(self) -> tuple[int, ...]:
+        """Trees per column in every round of the trial, which has at most two."""
+        return (self.early_trees,) * (self.rounds > 1) + (self.trial_trees,)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
