@@ -202,8 +202,8 @@ class GrapeEstimator(BaseEstimator):
         """Recompute the feature states from a table, after `network_` was trained further.
 
         `fit` does so itself. Needed after training in your own code, since `transform` encodes
-        rows against the feature states of the last `fit` or `refresh`. Leaves the network in
-        evaluation mode.
+        rows against the feature states of the last `fit` or `refresh`. Trees stay as they are.
+        Leaves the network in evaluation mode.
 
         Parameters
         ----------

@@ -49,11 +49,14 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
     Parameters
     ----------
     preset : {"default", "fast", "paper"} or Preset, default="default"
-        Architecture and training. ``"paper"`` is the configuration of the paper: accurate but
-        slow, 20,000 epochs.
+        Architecture and training. ``"default"`` is the most accurate: a network whose guesses are
+        refined by trees, column by column, where that helps on held-out cells; `summary` tells
+        where. ``"fast"`` is the same with a smaller network and fewer trees. ``"paper"`` is the
+        configuration of the paper, a network alone and 20,000 epochs.
     settings : dict or None, default=None
-        Changes to the preset, by the names of `NetworkConfig` and `TrainingConfig`, for example
-        ``{"max_steps": 500, "width": 32}``.
+        Changes to the preset, by the names of `NetworkConfig`, `TrainingConfig` and
+        `ForestConfig`, for example ``{"max_steps": 500, "rounds": 0}`` for a short training and no
+        trees.
     kinds : dict or None, default=None
         Kinds of columns that the dtype does not tell, by column name (or position for arrays):
         ``"continuous"``, ``"ordinal"``, ``"categorical"``, ``"boolean"``, ``"datetime"`` or
@@ -73,7 +76,8 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         that the result for a row does not depend on the rows that come with it.
         ``"transform"``: the rows given to transform, as in the paper.
     time_limit : float or None, default=None
-        Seconds after which training stops.
+        Seconds for fit. Training is planned to end in time, and trees that would take too long
+        are left out.
     layout : {"auto", "dense", "edges"}, default="auto"
         How graphs are stored: as a dense block of all cells or as a list of edges. ``"auto"``
         takes the block when at least 80% of the cells are edges in training, counted after edge
@@ -82,14 +86,14 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         Your own module for the last step, from the states of a row and a column to a cell. It
         takes the concatenated states, shape (..., 2 * width), and returns shape (..., 1 + total
         number of categories of discrete columns), the leading 1 only if there is a continuous
-        column. A copy of it is trained.
+        column. A copy of it is trained, and no trees are grown.
     warm_start : bool, default=False
         Whether fit goes on training the network of the previous fit, on the same table or on
         another one with the same columns. Kinds, categories and scaling stay as they were.
     device : str, default="auto"
         ``"auto"`` takes cuda, then mps, then cpu.
     callbacks : sequence of callable or None, default=None
-        Each is called with a `Progress` after every training step.
+        Each is called with a `Progress` after every training step and every forest.
     verbose : bool, default=False
         Whether to show a progress bar.
     random_state : int, RandomState instance or None, default=None

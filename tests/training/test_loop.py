@@ -262,3 +262,75 @@ def test_unknown_settings_and_presets_are_refused() -> None:
 def test_wrong_recipes_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         TrainingConfig(**wrong)
+
+
+class TestRejoining:
+    @pytest.fixture
+    def joined(self) -> list[Any]:
+        return []
+
+    def test_held_out_cells_join_when_most_is_done(self, joined: list[Any]) -> None:
+        trainer = make_trainer(validation=0.2, rejoin=0.75, epochs=40, patience=40)
+        trainer.on_rejoin = lambda held_out: joined.append((held_out, len(trainer.history.step)))
+        hidden = trainer.held_out.clone()
+        history = trainer.run()
+        ((held_out, at),) = joined
+        assert held_out.equal(hidden)
+        assert hidden.any()
+        assert at == 30
+        assert len(history.step) == 40
+        assert max(history.validation_step) == 30
+        assert trainer.cells.observed.equal(trainer.truth.observed)
+
+    def test_the_network_is_averaged_and_at_rest_meanwhile(self, joined: list[Any]) -> None:
+        trainer = make_trainer(validation=0.2, rejoin=0.5, epochs=20, average=0.9)
+
+        def look(held_out: torch.Tensor) -> None:
+            joined.append(trainer.network.training)
+            assert trainer.average is not None
+            assert torch.equal(trainer.parameters.vector.detach(), trainer.average)
+
+        trainer.on_rejoin = look
+        trainer.run()
+        assert joined == [False]
+
+    def test_early_stopping_shortens_the_rest_in_proportion(self, joined: list[Any]) -> None:
+        trainer = make_trainer(
+            validation=0.3, rejoin=0.5, epochs=4000, patience=2, learning_rate=0.5
+        )
+        trainer.on_rejoin = lambda _: joined.append(len(trainer.history.step))
+        history = trainer.run()
+        assert history.stopped == "early stopping"
+        assert len(history.step) == 2 * joined[0] < 4000
+        assert history.best_step == history.step[-1]
+
+    def test_cells_that_never_join_are_not_given_away(self, joined: list[Any]) -> None:
+        trainer = make_trainer(validation=0.2, rejoin=1.0)
+        trainer.on_rejoin = joined.append
+        trainer.run()
+        assert not joined
+
+    def test_time_counts_as_well_as_steps(
+        self, joined: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trainer = make_trainer(validation=0.2, rejoin=0.6, epochs=1000, time_limit=100.0)
+        trainer.started = 0.0
+        now = iter(range(10_000))
+        monkeypatch.setattr("grapefill.training.loop.time.perf_counter", lambda: next(now) / 4)
+        trainer.on_rejoin = lambda _: joined.append(len(trainer.history.step))
+        history = trainer.run()
+        assert history.stopped == "time limit"
+        assert 0 < joined[0] < len(history.step) < 1000
+
+
+def test_large_tables_hold_out_only_as_many_as_it_takes() -> None:
+    trainer = make_trainer(n_rows=3000, n_categories=(0, 0), validation=0.5)
+    held_out = trainer.held_out.sum(0)
+    assert ((held_out > 150) & (held_out < 250)).all()
+
+
+def test_the_bar_says_when_trees_are_grown(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressBar() as bar:
+        bar(Progress(1, 1, 0.5, None, 1.0, 0.0))
+        bar(Progress(1, 1, 0.5, None, 2.0, 1.0, stage="trees"))
+    assert "Growing trees" in capsys.readouterr().out

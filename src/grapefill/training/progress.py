@@ -112,6 +112,7 @@ class ProgressBar:
         # Bar length in time, so that a time limit or uneven steps do not make it jump.
         self._bar.update(
             self._task,
+            description=self._title if progress.stage == "network" else "Growing trees",
             total=progress.seconds + progress.seconds_left,
             completed=progress.seconds,
             numbers=numbers,
