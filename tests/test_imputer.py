@@ -427,7 +427,7 @@ class TestProgress:
     def test_verbose_shows_a_bar(self, capsys):
         quick(verbose=True).fit(mixed_table())
         shown = "".join(capsys.readouterr())
-        assert "Training" in shown
+        assert "Growing trees" in shown
         assert "loss" in shown
 
     def test_silent_otherwise(self, capfd):

@@ -27,6 +27,12 @@ ROWS, COLUMNS = 60, 3
 FORESTS = 3 * COLUMNS
 
 
+@pytest.fixture(autouse=True)
+def short_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the trial have one round, which keeps the counting simple."""
+    monkeypatch.setattr(ForestConfig, "trial_plan", property(lambda self: (self.trial_trees,)))
+
+
 def make_table(n_columns: int = COLUMNS) -> Any:
     """Return columns that go together, the last of several as codes of categories."""
     rng = np.random.default_rng(0)

@@ -43,3 +43,8 @@ def test_settings_round_trip() -> None:
 def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"ForestConfig.*{next(iter(wrong))}"):
         ForestConfig(**wrong)
+
+
+def test_a_trial_has_at_most_two_rounds() -> None:
+    plans = [ForestConfig(rounds=k, early_trees=3, trial_trees=5).trial_plan for k in (1, 2, 4)]
+    assert plans == [(5,), (3, 5), (3, 5)]

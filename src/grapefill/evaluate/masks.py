@@ -56,7 +56,7 @@ def draw_mask(
     >>> draw_mask(table, 0.3, "mcar").mean().round(1)
     np.float64(0.3)
     >>> draw_mask(table, 0.3, "mar").any(axis=0)
-    array([ True, False,  True,  True])
+    array([ True,  True,  True, False])
     """
     check_word("mechanism", mechanism, MECHANISMS)
     if not 0 <= rate < 1:
