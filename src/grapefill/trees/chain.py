@@ -176,7 +176,7 @@ class Growth:
         rounds: list[dict[int, Forest]] = []
         seeds = iter(np.random.SeedSequence(self.seed).generate_state(len(plan) * len(columns)))
         # A tree has about four nodes for as many rows as a node needs to be split.
-        nodes = 4 * numbers.shape[0] * sum(plan) * len(columns)
+        nodes = 4 * sum(plan) * int((~work.missing[:, columns]).sum())
         min_split = max(FEWEST_TO_SPLIT, -(-nodes // self.config.most_nodes))
         self._watch.start()
         with _threads() as pool:
