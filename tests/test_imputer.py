@@ -643,6 +643,13 @@ class TestSummary:
         assert GrapeImputer.load(tmp_path / "a.grape").summary() == imputer.summary()
         assert "held out" in imputer.summary()
 
+    def test_a_warm_start_forgets_the_old_trial(self):
+        table = mixed_table()
+        imputer = quick(warm_start=True).fit(table)
+        assert imputer.model_.trials
+        imputer.set_params(settings=imputer.settings | {"rounds": 0}).fit(table)
+        assert (imputer.model_.chain, imputer.model_.trials) == (None, ())
+
     def test_nothing_to_fill(self):
         imputer = quick(keep_empty_features=True).fit(np.full((3, 1), np.nan))
         assert imputer.summary() == "None of the columns seen in fit can be imputed."

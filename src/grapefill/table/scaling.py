@@ -69,6 +69,10 @@ class Scaling:
         # Halves, since the difference of two large numbers may be too large.
         return (numbers * 0.5 - self.center * 0.5) / (self.scale * 0.5)
 
+    def of(self, feature: int) -> Scaling:
+        """Return the scaling of one feature, for an array of its numbers."""
+        return Scaling(self.center[[feature]], self.scale[[feature]])
+
     def undo(self, scaled: FloatArray) -> FloatArray:
         """Turn scaled numbers back; one too large for a float becomes infinite."""
         with np.errstate(over="ignore"):

@@ -93,9 +93,8 @@ class GrapeModel:
                 "warm_start goes on training the network of the previous fit, but the settings "
                 "now ask for another architecture. Set warm_start=False to start afresh."
             )
-        return replace(
-            self, preset=preset, network=copy.deepcopy(self.network), states=None, chain=None
-        )
+        network = copy.deepcopy(self.network)
+        return replace(self, preset=preset, network=network, states=None, chain=None, trials=())
 
     @property
     def device(self) -> torch.device:

@@ -256,8 +256,7 @@ class _Work:
             network = self.network.value[rows, feature]
             values = share * network + (1 - share) * forest.numbers(inputs, pool)
         self.values[rows, feature] = values
-        center, scale = self.scaling.center[feature], self.scaling.scale[feature]
-        self.scaled[rows, feature] = _readable((values * 0.5 - center * 0.5) / (scale * 0.5))
+        self.scaled[rows, feature] = _readable(self.scaling.of(feature).apply(values))
 
 
 class _Watch:

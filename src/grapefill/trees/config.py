@@ -28,7 +28,7 @@ class ForestConfig:
         Share of the columns that a split chooses from.
     most_nodes : int
         Nodes of all trees together, about; with more rows, leaves get larger. A node takes 72 bytes
-        of memory and 10 in a model file.
+        of memory and 12 in a model file.
     most_columns : int
         Tables with more columns than that get no trees.
     """
