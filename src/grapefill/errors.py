@@ -15,6 +15,7 @@ __all__ = [
     "GrapefillWarning",
     "InputError",
     "ModelFileError",
+    "OutputError",
     "SchemaError",
     "warn",
 ]
@@ -44,6 +45,10 @@ class ConfigError(GrapefillError, ValueError):
 
 class ModelFileError(GrapefillError, ValueError):
     """A model file is damaged, foreign, or of a format this version cannot read."""
+
+
+class OutputError(GrapefillError):
+    """A result cannot be written where, or as, it was asked for."""
 
 
 class GrapefillWarning(UserWarning):

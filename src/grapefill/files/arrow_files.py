@@ -1,0 +1,215 @@
+"""Parquet, Feather and Arrow files: columns with types, written again with the same schema."""
+
+from __future__ import annotations
+
+import io
+from abc import abstractmethod
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from grapefill.errors import InputError, OutputError
+from grapefill.files.changes import apply_changes
+from grapefill.files.table_file import TableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from grapefill.files.cells.formats import ColumnFormat
+    from grapefill.files.changes import Changes
+    from grapefill.files.options import ReadOptions
+    from grapefill.files.places import Place
+
+__all__ = ["ArrowFile", "ParquetFile"]
+
+pa: Any = import_module("pyarrow")
+pc: Any = import_module("pyarrow.compute")
+
+
+class TypedFile(TableFile):
+    """A file whose columns have types of their own.
+
+    Missing is what is null or NaN, and cells that equal one of the caller's marks.
+
+    Parameters
+    ----------
+    place : Place
+        Where it was read.
+    content : bytes
+        The file.
+    options : ReadOptions
+        What the caller said about it.
+    """
+
+    def __init__(self, place: Place, content: bytes, options: ReadOptions) -> None:
+        self.place = place
+        self.formats: dict[str, ColumnFormat] = {}
+        try:
+            self.table = self._read(content)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise InputError(
+                f"Cannot read {self.name}: it is damaged, or not a {self.kind} file "
+                f"({str(error).splitlines()[0]}). Copy it again, or correct its suffix."
+            ) from error
+        self._check_names()
+        if not self.table.num_rows or not self.table.num_columns:
+            raise InputError(f"{self.name} has no rows: there is nothing to fill or to learn from.")
+        self.frame = _without_marks(self.table, options.na)
+
+    kind = ""
+
+    @abstractmethod
+    def _read(self, content: bytes) -> Any:
+        """Return the table of the file."""
+
+    def where(self, row: int) -> str:
+        """Return the number of a row, counted from one."""
+        return f"row {row + 1}"
+
+    def _check_names(self) -> None:
+        seen: set[str] = set()
+        for name in self.table.column_names:
+            if name in seen:
+                raise InputError(
+                    f"Two columns of {self.name} are called {name!r}. Give every column its own "
+                    "name."
+                )
+            seen.add(name)
+
+    def _changed(self, changes: Changes) -> Any:
+        """Return the table of the file with the changes made, its schema as it was."""
+        try:
+            table = apply_changes(self.table, changes)
+        except pa.ArrowException as error:
+            raise OutputError(
+                f"{self.name} cannot hold what is to be filled in: {error}. Nothing was written."
+            ) from error
+        fields = [
+            field if field.type == table.schema.field(j).type else table.schema.field(j)
+            for j, field in enumerate(self.table.schema)
+        ]
+        added = [pa.field(name, column.type) for name, column in changes.added]
+        schema = pa.schema([*fields, *added], metadata=self.table.schema.metadata)
+        return pa.Table.from_arrays(table.columns, schema=schema)
+
+
+class ParquetFile(TypedFile):
+    """A Parquet file; compression and size of the row groups stay as they were."""
+
+    kind = "Parquet"
+
+    def _read(self, content: bytes) -> Any:
+        file = import_module("pyarrow.parquet").ParquetFile(pa.BufferReader(content))
+        self._metadata = file.metadata
+        return file.read()
+
+    def _pieces(self, changes: Changes) -> Iterable[bytes]:
+        table, old = self._changed(changes), self._metadata
+        compression: Any = "snappy"
+        group = None
+        if old.num_row_groups:
+            first = old.row_group(0)
+            group = first.num_rows
+            codecs = [first.column(k).compression for k in range(first.num_columns)]
+            # Columns of nested types are several here, so by name only where that is clear.
+            names = [first.column(k).path_in_schema for k in range(first.num_columns)]
+            compression = codecs[0]
+            if len(set(codecs)) > 1:
+                usual = max(codecs, key=codecs.count)
+                compression = dict.fromkeys(table.column_names, usual)
+                compression |= dict(zip(names, codecs, strict=True))
+        version = old.format_version if old.format_version in ("1.0", "2.4", "2.6") else "2.6"
+        buffer = io.BytesIO()
+        import_module("pyarrow.parquet").write_table(
+            table, buffer, row_group_size=group, compression=compression, version=version
+        )
+        return [buffer.getvalue()]
+
+
+class ArrowFile(TypedFile):
+    """An Arrow file or stream, also called Feather; batches and compression stay as they were."""
+
+    kind = "Feather or Arrow"
+
+    def _read(self, content: bytes) -> Any:
+        source = pa.BufferReader(content)
+        self._stream = not content.startswith((b"ARROW1", b"FEA1"))
+        self._compression: str | None = "lz4"
+        self._batch: int | None = None
+        if content.startswith(b"FEA1"):
+            return import_module("pyarrow.feather").read_table(source)
+        reader = pa.ipc.open_stream(source) if self._stream else pa.ipc.open_file(source)
+        table = reader.read_all()
+        batches = table.to_batches()
+        self._batch = max((batch.num_rows for batch in batches), default=None)
+        self._compression = _compression_of(content, stream=self._stream)
+        return table
+
+    def _pieces(self, changes: Changes) -> Iterable[bytes]:
+        table = self._changed(changes).unify_dictionaries()
+        buffer = io.BytesIO()
+        options = pa.ipc.IpcWriteOptions(compression=self._compression)
+        create = pa.ipc.new_stream if self._stream else pa.ipc.new_file
+        with create(buffer, table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=self._batch)
+        return [buffer.getvalue()]
+
+
+def _without_marks(table: Any, marks: tuple[str, ...]) -> Any:
+    """Return a table with null in the cells that equal a mark, compared as the column's type."""
+    if not marks:
+        return table
+    for j, field in enumerate(table.schema):
+        column, kind = table.column(j), field.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        found = None
+        for mark in marks:
+            try:
+                value = pa.scalar(mark).cast(kind)
+            except pa.ArrowException:
+                continue
+            if not (pa.types.is_primitive(kind) or pa.types.is_string(kind)):
+                continue
+            if pa.types.is_boolean(kind):
+                continue
+            plain = column.cast(kind) if kind != field.type else column
+            same = pc.fill_null(pc.equal(plain, value), False)
+            found = same if found is None else pc.or_(found, same)
+        if found is not None and pc.any(found).as_py():
+            plain = column.cast(kind) if kind != field.type else column
+            emptied = pc.if_else(found, pa.scalar(None, kind), plain)
+            table = table.set_column(j, field, emptied.cast(field.type))
+    return table
+
+
+def _compression_of(content: bytes, *, stream: bool) -> str | None:
+    """Return the codec of the first record batch, from its description in flatbuffers."""
+    source = pa.BufferReader(content if stream else content[8:])
+    try:
+        while True:
+            message = pa.ipc.read_message(source)
+            if message.type == "record batch":
+                break
+    except (EOFError, pa.ArrowException):
+        return None
+    data = bytes(message.metadata)
+
+    def number(at: int, size: int) -> int:
+        return int.from_bytes(data[at : at + size], "little", signed=size == 4)
+
+    def field(table: int, index: int) -> int:
+        """Return where a field of a table is, 0 if it is not there."""
+        layout = table - number(table, 4)
+        entry = 4 + 2 * index
+        offset = number(layout + entry, 2) if entry < number(layout, 2) else 0
+        return table + offset if offset else 0
+
+    root = number(0, 4)
+    header = field(root, 2)
+    batch = header + number(header, 4)
+    compression = field(batch, 3)
+    if not compression:
+        return None
+    body = compression + number(compression, 4)
+    codec = field(body, 0)
+    return "zstd" if codec and data[codec] == 1 else "lz4"

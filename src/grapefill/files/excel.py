@@ -1,0 +1,290 @@
+"""Excel workbooks: values go into empty cells of one sheet, the rest of the workbook is kept."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import zipfile
+from collections import Counter
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from grapefill.errors import InputError, warn
+from grapefill.files.cells.formats import ColumnFormat
+from grapefill.files.cells.marks import AMONG_NUMBERS
+from grapefill.files.cells.read import Context, TypedColumn, arrow_type, read_columns
+from grapefill.files.cells.write import write_values
+from grapefill.files.table_file import TableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from grapefill.files.changes import Changes
+    from grapefill.files.options import ReadOptions
+    from grapefill.files.places import Place
+
+__all__ = ["ExcelFile"]
+
+pa: Any = import_module("pyarrow")
+
+# Parts of a workbook that openpyxl does not keep, and what people call them.
+_LOST = {
+    "xl/charts/": "charts",
+    "xl/media/": "pictures",
+    "xl/pivotTables/": "pivot tables",
+    "xl/slicers/": "slicers",
+    "xl/embeddings/": "embedded objects",
+}
+_MOST_DECIMALS = 10
+_USUAL = 0.9
+
+
+class ExcelFile(TableFile):
+    """A sheet of an Excel workbook, its names in the first row that is not empty.
+
+    Parameters
+    ----------
+    place : Place
+        Where it was read.
+    content : bytes
+        The file.
+    options : ReadOptions
+        What the caller said about it.
+    """
+
+    def __init__(self, place: Place, content: bytes, options: ReadOptions) -> None:
+        self.place = place
+        self.content = content
+        self.options = options
+        # Values as the workbook shows them, not the formulas behind them.
+        self.sheet = self._open(data_only=True)
+        rows = self._filled_rows()
+        if not rows:
+            raise InputError(f"{self._title} is empty: it has no cell with a name or a value.")
+        first, width = rows[0][0], max(row[1] for row in rows)
+        self.first_column = min(row[2] for row in rows)
+        names = [self.sheet.cell(first, c).value for c in range(self.first_column, width + 1)]
+        body = rows[1:] if options.header else rows
+        self.rows = [row[0] for row in body]
+        self.names = self._checked_names(names)
+        if not self.rows:
+            raise InputError(f"{self._title} has names but no rows: there is nothing to fill.")
+        self._header = first if options.header else None
+        columns = self._read_columns()
+        self.frame = pa.table([column.values for column in columns], names=list(self.names))
+        self.formats = {
+            name: column.format for name, column in zip(self.names, columns, strict=True)
+        }
+
+    @property
+    def _title(self) -> str:
+        return f"Sheet {self.sheet.title!r} of {self.name}"
+
+    def where(self, row: int) -> str:
+        """Return the row of the sheet."""
+        return f"row {self.rows[row]}"
+
+    def _open(self, *, data_only: bool) -> Any:
+        openpyxl: Any = import_module("openpyxl")
+        try:
+            book = openpyxl.load_workbook(
+                io.BytesIO(self.content),
+                data_only=data_only,
+                rich_text=not data_only,
+                keep_vba=self.place.suffix == ".xlsm",
+            )
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, TypeError) as error:
+            raise InputError(
+                f"Cannot read {self.name}: it is damaged, or not an Excel workbook ({error}). Save "
+                "it again as .xlsx; the old .xls is not read."
+            ) from error
+        self.book = book
+        wanted = self.options.sheet
+        if wanted is None:
+            return book.worksheets[0]
+        if wanted in book.sheetnames:
+            return book[wanted]
+        if wanted.isdecimal() and 1 <= int(wanted) <= len(book.worksheets):
+            return book.worksheets[int(wanted) - 1]
+        names = ", ".join(map(repr, book.sheetnames))
+        raise InputError(f"{self.name} has no sheet {wanted!r}. It has {names}.")
+
+    def _filled_rows(self) -> list[tuple[int, int, int]]:
+        """Return number, last and first used column of the rows that hold something."""
+        rows = []
+        for number, row in enumerate(self.sheet.iter_rows(values_only=True), start=1):
+            used = [c for c, value in enumerate(row, start=1) if not _is_blank(value)]
+            if used:
+                rows.append((number, used[-1], used[0]))
+        return rows
+
+    def _checked_names(self, cells: Sequence[Any]) -> tuple[str, ...]:
+        if not self.options.header:
+            return tuple(f"column {j + 1}" for j in range(len(cells)))
+        names = [
+            f"Unnamed: {j}" if _is_blank(cell) else str(cell).strip()
+            for j, cell in enumerate(cells)
+        ]
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise InputError(
+                f"Two columns of sheet {self.sheet.title!r} of {self.name} are called "
+                f"{twice[0]!r}. Give every column its own name."
+            )
+        return tuple(names)
+
+    def _read_columns(self) -> list[TypedColumn]:
+        """Give every column its type: that of its cells, or for cells of text what it says."""
+        columns: list[TypedColumn | None] = []
+        texts, names = [], []
+        for j, name in enumerate(self.names):
+            cells = [self.sheet.cell(row, self.first_column + j).value for row in self.rows]
+            expected = self.options.types.get(name)
+            column = self._typed(cells, expected)
+            columns.append(column)
+            if column is None:
+                names.append(name)
+                texts.append(pa.chunked_array([pa.array(self._texts(cells), type=pa.string())]))
+        context = Context(
+            self.name,
+            self.where,
+            expected=self.options.types,
+            decimal=self.options.decimal,
+            day_first=self.options.day_first,
+            usual_marks=self.options.usual_na,
+        )
+        read = iter(read_columns(names, texts, context))
+        return [next(read) if column is None else column for column in columns]
+
+    def _typed(self, cells: list[Any], expected: ColumnFormat | None) -> TypedColumn | None:
+        """Return a column of numbers, dates or booleans; None if it holds text or nothing."""
+        marks = self.options.marks | (AMONG_NUMBERS if self.options.usual_na else frozenset())
+        values = [None if _is_mark(cell, marks) else cell for cell in cells]
+        kinds = {type(value) for value in values if value is not None}
+        if not kinds:
+            if expected is None or expected.type in ("text", "empty"):
+                return None
+            nulls = pa.nulls(len(cells), type=arrow_type(expected))
+            return TypedColumn(pa.chunked_array([nulls]), expected)
+        if expected is not None and expected.type == "text":
+            return None
+        if kinds <= {bool}:
+            return _column(values, pa.bool_(), ColumnFormat("boolean"))
+        if kinds <= {int, float}:
+            return _numbers(values, expected)
+        if kinds <= {datetime.datetime, datetime.date}:
+            return _dates(values)
+        return None
+
+    def _texts(self, cells: list[Any]) -> list[str | None]:
+        marks = self.options.marks
+        return [None if _is_mark(cell, marks) else str(cell).strip() for cell in cells]
+
+    def _pieces(self, changes: Changes) -> Iterable[bytes]:
+        self._warn_of_losses()
+        sheet = self._open(data_only=False)
+        for j, (mask, values) in changes.filled.items():
+            shape = self.formats[self.names[j]]
+            column = self.first_column + j
+            new = _for_cells(values, shape, text=self._holds_text(j))
+            style = self._usual_style(sheet, column)
+            for row, value in zip(_chosen(self.rows, mask), new, strict=True):
+                cell = sheet.cell(row, column)
+                if cell.number_format == "General" and style is not None:
+                    cell.number_format = style
+                cell.value = value
+        for j, mask in changes.erased.items():
+            for row in _chosen(self.rows, mask):
+                sheet.cell(row, self.first_column + j).value = None
+        for at, (name, added) in enumerate(changes.added):
+            column = self.first_column + len(self.names) + at
+            if self._header is not None:
+                sheet.cell(self._header, column).value = name
+            for row, value in zip(self.rows, added.to_pylist(), strict=True):
+                sheet.cell(row, column).value = int(value) if isinstance(value, bool) else value
+        buffer = io.BytesIO()
+        self.book.save(buffer)
+        return [buffer.getvalue()]
+
+    def _holds_text(self, j: int) -> bool:
+        """Whether the values of a column are written as text in the workbook."""
+        cells = (self.sheet.cell(row, self.first_column + j).value for row in self.rows)
+        found = next((cell for cell in cells if not _is_mark(cell, self.options.marks)), None)
+        return isinstance(found, str)
+
+    def _usual_style(self, sheet: Any, column: int) -> str | None:
+        """Return the number format of most cells with a value."""
+        counts: Counter[str] = Counter()
+        for row in self.rows:
+            cell = sheet.cell(row, column)
+            if cell.value is not None:
+                counts[cell.number_format] += 1
+        return counts.most_common(1)[0][0] if counts else None
+
+    def _warn_of_losses(self) -> None:
+        with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
+            inside = archive.namelist()
+        lost = [word for start, word in _LOST.items() if any(n.startswith(start) for n in inside)]
+        if lost:
+            warn(
+                f"The copy of {self.name} will lack its {', '.join(lost)}: cells, formats and "
+                "formulas are kept, these are not. The file itself stays as it is."
+            )
+
+
+def _chosen(rows: Sequence[int], mask: Any) -> list[int]:
+    return [row for row, chosen in zip(rows, mask.tolist(), strict=True) if chosen]
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _is_mark(value: Any, marks: frozenset[str]) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, str):
+        return value.strip() in marks
+    # A number may be a mark too, as -999 is for some.
+    return isinstance(value, int | float) and not isinstance(value, bool) and repr(value) in marks
+
+
+def _column(values: list[Any], kind: Any, shape: ColumnFormat) -> TypedColumn:
+    return TypedColumn(pa.chunked_array([pa.array(values, type=kind)]), shape)
+
+
+def _numbers(values: list[Any], expected: ColumnFormat | None) -> TypedColumn:
+    observed = [value for value in values if value is not None]
+    whole = all(float(value).is_integer() and abs(value) < 2**53 for value in observed)
+    if whole and (expected is None or expected.type != "decimal"):
+        integers = [None if value is None else int(value) for value in values]
+        return _column(integers, pa.int64(), ColumnFormat("integer"))
+    lengths = sorted(len(repr(float(value)).partition(".")[2]) for value in observed)
+    decimals = min(lengths[int(_USUAL * (len(lengths) - 1))], _MOST_DECIMALS)
+    shape = ColumnFormat("decimal", decimals=decimals, fixed=False)
+    floats = [None if value is None else float(value) for value in values]
+    return _column(floats, pa.float64(), shape)
+
+
+def _dates(values: list[Any]) -> TypedColumn:
+    moments = [
+        value
+        if value is None or isinstance(value, datetime.datetime)
+        else datetime.datetime.combine(value, datetime.time())
+        for value in values
+    ]
+    if all(moment is None or moment.time() == datetime.time() for moment in moments):
+        days = [None if moment is None else moment.date() for moment in moments]
+        return _column(days, pa.date32(), ColumnFormat("date", layout="%Y-%m-%d"))
+    shape = ColumnFormat("datetime", layout="%Y-%m-%d %H:%M:%S")
+    rounded = [None if m is None else m.replace(microsecond=0) for m in moments]
+    return _column(rounded, pa.timestamp("s"), shape)
+
+
+def _for_cells(values: Any, shape: ColumnFormat, *, text: bool) -> list[Any]:
+    """Return values as cells of a workbook, as text where the column is text."""
+    if text or shape.type == "text":
+        return list(write_values(values, shape))
+    if pa.types.is_floating(values.type):
+        return [round(value, shape.decimals) for value in values.to_pylist()]
+    return list(values.to_pylist())

@@ -1,0 +1,205 @@
+"""A table file: its table, and a way to write it with nothing changed but some cells."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from grapefill.errors import OutputError
+from grapefill.files.cells.formats import ColumnFormat
+from grapefill.files.changes import Changes, apply_changes
+from grapefill.files.options import ReadOptions
+from grapefill.files.places import (
+    STANDARD,
+    Place,
+    check_output,
+    find_format,
+    open_output,
+    read_content,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["TableFile", "read_table"]
+
+
+class TableFile(ABC):
+    """A table that was read from a file, and knows how to be written like it.
+
+    Attributes
+    ----------
+    place : Place
+        Where it was read.
+    frame : pyarrow.Table
+        The table, with null where a cell is missing.
+    formats : dict of str to ColumnFormat
+        How the columns of the frame are written; empty for files that have types themselves.
+    """
+
+    place: Place
+    frame: Any
+    formats: dict[str, ColumnFormat]
+
+    @property
+    def name(self) -> str:
+        """What to call the file in a message."""
+        return self.place.name
+
+    @property
+    def types(self) -> dict[str, dict[str, Any]]:
+        """What the columns are, in plain JSON values, for `read_table` of a file like this one."""
+        return {name: shape.to_dict() for name, shape in self.formats.items()}
+
+    @abstractmethod
+    def where(self, row: int) -> str:
+        """Return what to call a row of the frame in a message, such as ``"line 17"``."""
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        table: Any,
+        *,
+        overwrite: bool = False,
+        erase: bool = False,
+    ) -> None:
+        """Write the file again, with values in cells that had none.
+
+        What was in the file stays as it was, byte for byte where the format is text. Columns that
+        the frame does not have are added behind the others.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write, ``"-"`` for standard output. A suffix of another format converts.
+        table : pyarrow.Table
+            The table with the rows of `frame` in their order. Its values go into the cells that
+            are missing there; columns that it lacks stay as they are.
+        overwrite : bool
+            Whether a file at `path` may be replaced. The input never is.
+        erase : bool
+            Whether cells that are null in `table` lose their value.
+
+        Raises
+        ------
+        OutputError
+            If `path` must not be written, or the file cannot hold a value. Nothing is written
+            then.
+        InputError
+            If `table` has other rows.
+        """
+        check_output(path, inputs=[self.place.path], overwrite=overwrite)
+        changes = Changes.between(self.frame, table, erase=erase, name=self.name)
+        target = self._target(path)
+        if target.format == self.place.format:
+            pieces = self._pieces(changes)
+        else:
+            from grapefill.files.convert import table_pieces
+
+            pieces = table_pieces(apply_changes(self.frame, changes), target)
+        with open_output(path) as file:
+            for piece in pieces:
+                file.write(piece)
+
+    @abstractmethod
+    def _pieces(self, changes: Changes) -> Iterable[bytes]:
+        """Return the bytes of the new file; whatever can go wrong does so before the first."""
+
+    def _target(self, path: str | os.PathLike[str]) -> Place:
+        """Return the place with its format."""
+        target = Place.at(path)
+        if target.path == STANDARD:
+            return Place(STANDARD, self.place.format, "", self.place.suffix)
+        if target.format is None:
+            raise OutputError(
+                f"Cannot tell what {target.path!r} should be from its suffix {target.suffix!r}. "
+                f"Name it like the input, with {self.place.suffix or '.csv'!r} at the end."
+            )
+        return target
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    types: Mapping[str, ColumnFormat | Mapping[str, Any] | str] | None = None,
+    **options: Any,
+) -> TableFile:
+    r"""Read a table from a file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file of delimited text (``.csv``, ``.tsv``, ``.txt``), Parquet, Feather or Arrow, Excel
+        (``.xlsx``) or JSON lines (``.jsonl``), perhaps with ``.gz`` or ``.zst`` behind it; ``"-"``
+        for standard input.
+    format : {"delimited", "parquet", "arrow", "excel", "json"} or None
+        The format, if the suffix does not tell.
+    types : mapping or None
+        What columns hold, by name: a word such as ``"text"``, or the `types` of a file read
+        before, so that a column is read as it was there.
+    **options
+        The fields of `ReadOptions`.
+
+    Returns
+    -------
+    TableFile
+        Its `frame` is the table, its `write` writes it again.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, with the line and column where it is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "prices.csv")
+    ...     _ = path.write_text("item;price\n007;1,50\n008;\n")
+    ...     file = read_table(path)
+    ...     print(file.frame.to_pydict())
+    ...     filled = file.frame.set_column(1, "price", pa.array([1.5, 2.0]))
+    ...     file.write(Path(folder, "filled.csv"), filled)
+    ...     print(Path(folder, "filled.csv").read_text())
+    {'item': ['007', '008'], 'price': [1.5, None]}
+    item;price
+    007;1,50
+    008;2,00
+    <BLANKLINE>
+    """
+    place = Place.at(path)
+    content = read_content(place)
+    found = find_format(place, content, format)
+    place = Place(place.path, found, place.compression, place.suffix)
+    known = {
+        name: one if isinstance(one, ColumnFormat) else ColumnFormat.from_dict(one)
+        for name, one in (types or {}).items()
+    }
+    if "na" in options:
+        options["na"] = tuple(options["na"])
+    read = _reader(found)
+    file: TableFile = read(place, content, ReadOptions(**options, types=known))
+    return file
+
+
+def _reader(format: str) -> Any:
+    """Return the function that reads a format; each needs other packages."""
+    if format == "delimited":
+        from grapefill.files.text.delimited import DelimitedFile
+
+        return DelimitedFile
+    if format == "excel":
+        from grapefill.files.excel import ExcelFile
+
+        return ExcelFile
+    if format == "json":
+        from grapefill.files.json_lines import JsonLinesFile
+
+        return JsonLinesFile
+    from grapefill.files.arrow_files import ArrowFile, ParquetFile
+
+    return ParquetFile if format == "parquet" else ArrowFile

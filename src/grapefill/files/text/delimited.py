@@ -1,0 +1,307 @@
+"""A file of delimited text: comma, semicolon, tab or whatever separates its cells."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grapefill.errors import InputError, OutputError, warn
+from grapefill.files.cells.read import Context, read_columns
+from grapefill.files.cells.write import write_plain, write_values
+from grapefill.files.table_file import TableFile
+from grapefill.files.text.encoding import to_utf8
+from grapefill.files.text.sniff import find_dialect
+from grapefill.files.text.splice import splice
+from grapefill.files.text.texts import column_texts, flat_texts
+from grapefill.files.text.tokens import BLOCK, Tokenizer
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from grapefill.files.changes import Changes
+    from grapefill.files.options import ReadOptions
+    from grapefill.files.places import Place
+    from grapefill.files.text.tokens import Integers, Rows
+
+__all__ = ["DelimitedFile"]
+
+pa: Any = import_module("pyarrow")
+pc: Any = import_module("pyarrow.compute")
+
+
+class DelimitedFile(TableFile):
+    """A file of delimited text.
+
+    Parameters
+    ----------
+    place : Place
+        Where it was read.
+    content : bytes
+        The file.
+    options : ReadOptions
+        What the caller said about it.
+    block : int
+        Bytes that are looked at together.
+    """
+
+    def __init__(
+        self, place: Place, content: bytes, options: ReadOptions, block: int = BLOCK
+    ) -> None:
+        self.place = place
+        self.content, self.encoding = to_utf8(content, options.encoding, self.name)
+        self.dialect = find_dialect(self.content, options, place.suffix)
+        self.tokenizer = Tokenizer(self.content, self.dialect, self.name, block)
+        self.header = options.header
+        self.names = self._read_names()
+        texts = self._read_texts(options)
+        context = Context(
+            self.name,
+            self.where,
+            expected=options.types,
+            decimal=options.decimal,
+            day_first=options.day_first,
+            semicolons=self.dialect.delimiter == ";",
+            usual_marks=options.usual_na,
+        )
+        columns = read_columns(self.names, texts, context)
+        self.frame = pa.table([column.values for column in columns], names=list(self.names))
+        self.formats = {
+            name: replace(column.format, quoted=self._quoted[j], padding=self._padding[j])
+            for j, (name, column) in enumerate(zip(self.names, columns, strict=True))
+        }
+
+    def where(self, row: int) -> str:
+        """Return the line of a row, as a text editor shows it."""
+        before = 0
+        for rows in self._rows():
+            if row < before + rows.count:
+                start = rows.start + int(rows.starts[(row - before) * rows.columns])
+                return f"line {self.tokenizer.line_of(start)}"
+            before += rows.count
+        raise IndexError(row)
+
+    def _rows(self) -> Iterator[Rows]:
+        return self.tokenizer.rows(self._body, len(self.names))
+
+    def _read_names(self) -> tuple[str, ...]:
+        first, stop = self.tokenizer.first_row()
+        texts = flat_texts(first).to_pylist()
+        self._header_end = first.start + int(first.ends[-1])
+        if not self.header:
+            self._body = 0
+            return tuple(f"column {j + 1}" for j in range(len(texts)))
+        self._body = stop
+        names = tuple(text or f"Unnamed: {j}" for j, text in enumerate(texts))
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            places = [str(j + 1) for j, name in enumerate(names) if name == twice[0]]
+            raise InputError(
+                f"Columns {' and '.join(places)} of {self.name} are both called {twice[0]!r}. "
+                "Give every column its own name in the first line, or say that the file has no "
+                "line of names."
+            )
+        if all(_is_number(text) for text in texts):
+            warn(
+                f"The first line of {self.name} holds only numbers, which are taken for the names "
+                "of the columns. If it holds values, say that the file has no line of names."
+            )
+        return names
+
+    def _read_texts(self, options: ReadOptions) -> list[Any]:
+        """Return the columns as text, and find out how they are quoted."""
+        parts: list[list[Any]] = [[] for _ in self.names]
+        marks = options.marks
+        self._quoted = [False] * len(self.names)
+        self._padding = [""] * len(self.names)
+        self._hole = ""
+        for number, rows in enumerate(self._rows()):
+            columns = column_texts(flat_texts(rows), len(self.names), marks)
+            if number == 0:
+                self._look_at_cells(rows, columns)
+            for part, column in zip(parts, columns, strict=True):
+                part.append(column)
+        if not parts[0]:
+            what = "names but no rows" if self.header else "no rows"
+            raise InputError(f"{self.name} has {what}: there is nothing to fill or to learn from.")
+        return [pa.chunked_array(part) for part in parts]
+
+    def _look_at_cells(self, rows: Rows, columns: list[Any]) -> None:
+        """Find out which columns have quotes or spaces around every cell, and what a hole is."""
+        starts = rows.starts.reshape(-1, rows.columns)
+        first = rows.data[np.minimum(starts, rows.data.size - 1)]
+        _, quote, _ = self.dialect.bytes
+        for j, column in enumerate(columns):
+            observed = column.is_valid().to_numpy(zero_copy_only=False)
+            if not observed.all() and not self._hole:
+                cell = int(np.flatnonzero(~observed)[0]) * rows.columns + j
+                self._hole = rows.data[rows.starts[cell] : rows.ends[cell]].tobytes().decode()
+            if not observed.any():
+                continue
+            self._quoted[j] = quote is not None and bool((first[observed, j] == quote).all())
+            cell = int(np.flatnonzero(observed)[0]) * rows.columns + j
+            text = rows.data[rows.starts[cell] : rows.ends[cell]].tobytes()
+            self._padding[j] = text[: len(text) - len(text.lstrip())].decode()
+
+    def _pieces(self, changes: Changes) -> Iterator[bytes]:
+        texts = self._new_texts(changes)
+        added = self._new_columns(changes)
+        header = self.content[: self._header_end] if self.header else b""
+        if added is not None and self.header:
+            names = [name for name, _ in changes.added]
+            self._require_encodable(names, "the line of names")
+            delimiter = self.dialect.delimiter
+            header += "".join(delimiter + cell for cell in self._cells(names).to_pylist()).encode()
+        return self._spliced(header, texts, added)
+
+    def _target(self, path: str | os.PathLike[str]) -> Place:
+        target = super()._target(path)
+        means = {".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(target.suffix, self.dialect.delimiter)
+        if means != self.dialect.delimiter:
+            raise OutputError(
+                f"Cannot write {target.path!r}: {self.name} is separated by "
+                f"{self.dialect.delimiter!r}, and its copy stays so. Give it the suffix "
+                f"{self.place.suffix or '.csv'!r}."
+            )
+        return target
+
+    def _new_texts(self, changes: Changes) -> dict[int, tuple[Any, Any]]:
+        """Return for the columns that change which rows do, and their new texts."""
+        result = {}
+        for j, (rows, values) in changes.filled.items():
+            shape = self.formats[self.names[j]]
+            written = write_values(values, shape)
+            self._require_encodable(written, f"column {self.names[j]!r}")
+            cells = self._cells(written, always=shape.quoted)
+            if shape.padding:
+                cells = pc.binary_join_element_wise(shape.padding, cells, "")
+            result[j] = (rows, cells)
+        for j, gone in changes.erased.items():
+            empty = self._hole or (self.dialect.quote * 2 if len(self.names) == 1 else "")
+            rows, texts = gone, [empty] * int(gone.sum())
+            if j in result:
+                filled, new = result[j]
+                rows = filled | gone
+                merged = np.full(changes.rows, empty, dtype=object)
+                merged[filled] = new.to_pylist()
+                texts = merged[rows].tolist()
+            result[j] = (rows, pa.array(texts, type=pa.string()))
+        return result
+
+    def _new_columns(self, changes: Changes) -> Any:
+        """Return what is added to every row, None if nothing is."""
+        if not changes.added:
+            return None
+        columns = []
+        for name, column in changes.added:
+            shown = iter(write_plain(column.drop_null().combine_chunks()))
+            texts = [next(shown) if there else "" for there in column.is_valid().to_pylist()]
+            self._require_encodable(texts, f"column {name!r}")
+            columns.append(self._cells(texts))
+        # The separator of the join stands between an empty text and the first column too.
+        return pc.binary_join_element_wise("", *columns, self.dialect.delimiter)
+
+    def _cells(self, texts: list[str], *, always: bool = False) -> Any:
+        """Return texts as cells, with quotes around those that need them, or all."""
+        cells, quote = pa.array(texts, type=pa.string()), self.dialect.quote
+        special = re.escape(self.dialect.delimiter) + re.escape(quote)
+        needed = pc.match_substring_regex(cells, rf"[{special}\r\n]|^\s|\s$")
+        if not always and not pc.any(needed).as_py():
+            return cells
+        if not quote:
+            text = cells.filter(needed)[0].as_py()
+            raise OutputError(
+                f"{text!r} cannot be written to a file like {self.name} without quotes: it holds a "
+                "delimiter, a line end or space at an end. Allow quotes."
+            )
+        doubled = pc.replace_substring(cells, quote, quote * 2)
+        enclosed = pc.binary_join_element_wise(quote, doubled, quote, "")
+        return enclosed if always else pc.if_else(needed, enclosed, cells)
+
+    def _require_encodable(self, texts: list[str], where: str) -> None:
+        if self.encoding.name.startswith("utf"):
+            return
+        for text in set(texts):
+            try:
+                text.encode(self.encoding.name)
+            except UnicodeEncodeError:
+                raise OutputError(
+                    f"{text!r}, to be written to {where}, does not exist in the encoding "
+                    f"{self.encoding.name} of {self.name}. Convert the file to UTF-8 first."
+                ) from None
+
+    def _spliced(
+        self, header: bytes, texts: dict[int, tuple[Any, Any]], added: Any
+    ) -> Iterator[bytes]:
+        """Yield the file with the new texts in their places."""
+        yield self.encoding.bom + self.encoding.encode(header)
+        data = np.frombuffer(self.content, dtype=np.uint8)
+        done = self._header_end if self.header else 0
+        width = len(self.names) + (added is not None)
+        order = _Order(texts, added, width)
+        for rows in self._rows():
+            stop = rows.start + int(rows.ends[-1])
+            starts = rows.starts.reshape(-1, rows.columns)
+            ends = rows.ends.reshape(-1, rows.columns)
+            if added is not None:
+                # One more cell behind the last, empty so far.
+                starts = np.column_stack([starts, ends[:, -1]])
+                ends = np.column_stack([ends, ends[:, -1]])
+            where, which = order.next(rows.count)
+            shift = rows.start - done
+            piece = splice(
+                data[done:stop],
+                starts.reshape(-1)[where] + shift,
+                ends.reshape(-1)[where] + shift,
+                order.texts.take(pa.array(which)),
+            )
+            yield self.encoding.encode(piece)
+            done = stop
+        yield self.encoding.encode(self.content[done:])
+
+
+class _Order:
+    """Brings new texts, column by column, into the order of the file, some rows at a time."""
+
+    def __init__(self, texts: dict[int, tuple[Any, Any]], added: Any, width: int) -> None:
+        self.width = width
+        self.masks = {j: rows for j, (rows, _) in texts.items()}
+        arrays = [array for _, array in texts.values()]
+        if added is not None:
+            self.masks[width - 1] = np.ones(len(added), dtype=bool)
+            arrays.append(added)
+        self.texts = pa.concat_arrays(arrays) if arrays else pa.array([], type=pa.string())
+        lengths = np.array([0, *map(len, arrays)], dtype=np.int64)
+        # Where the next text of each column stands.
+        self.next_text = np.zeros(width, dtype=np.int64)
+        self.next_text[list(self.masks)] = np.cumsum(lengths)[:-1]
+        self.row = 0
+
+    def next(self, count: int) -> tuple[Integers, Integers]:
+        """Return the cells of the next rows that change, and the texts for them."""
+        changed = np.zeros((count, self.width), dtype=bool)
+        for j, mask in self.masks.items():
+            changed[:, j] = mask[self.row : self.row + count]
+        self.row += count
+        where = np.flatnonzero(changed)
+        column = where % self.width
+        by_column = np.argsort(column, kind="stable")
+        counts = np.bincount(column, minlength=self.width)
+        firsts = np.cumsum(counts) - counts
+        which = np.empty_like(where)
+        which[by_column] = np.arange(where.size) + np.repeat(self.next_text - firsts, counts)
+        self.next_text += counts
+        return where, which
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
