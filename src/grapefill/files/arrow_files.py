@@ -110,6 +110,7 @@ class ParquetFile(TypedFile):
             first = old.row_group(0)
             group = first.num_rows
             codecs = [first.column(k).compression for k in range(first.num_columns)]
+            codecs = ["NONE" if codec == "UNCOMPRESSED" else codec for codec in codecs]
             # Columns of nested types are several here, so by name only where that is clear.
             names = [first.column(k).path_in_schema for k in range(first.num_columns)]
             compression = codecs[0]

@@ -7,6 +7,8 @@ import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from grapefill.files.cells.write import write_plain
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -16,7 +18,7 @@ __all__ = ["table_pieces"]
 
 pa: Any = import_module("pyarrow")
 
-_JSON_ROWS = 10_000
+_ROWS = 10_000
 
 
 def table_pieces(table: Any, target: Place) -> Iterable[bytes]:
@@ -41,30 +43,35 @@ def table_pieces(table: Any, target: Place) -> Iterable[bytes]:
     """
     if target.format == "json":
         return _json_lines(table)
+    if target.format == "delimited":
+        return _text(table, {".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(target.suffix, ","))
     buffer = io.BytesIO()
     if target.format == "parquet":
         import_module("pyarrow.parquet").write_table(table, buffer)
     elif target.format == "arrow":
         feather: Any = import_module("pyarrow.feather")
         feather.write_feather(table, buffer)
-    elif target.format == "excel":
-        _write_workbook(table, buffer)
     else:
-        delimiter = {".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(target.suffix, ",")
-        _write_text(table, buffer, delimiter)
+        _write_workbook(table, buffer)
     return [buffer.getvalue()]
 
 
-def _write_text(table: Any, buffer: io.BytesIO, delimiter: str) -> None:
-    csv: Any = import_module("pyarrow.csv")
+def _text(table: Any, delimiter: str) -> Iterable[bytes]:
     names = [_quoted(name, delimiter) for name in table.column_names]
-    buffer.write((delimiter.join(names) + "\n").encode())
-    plain = [
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
-    options = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
-    csv.write_csv(pa.table(plain, names=table.column_names), buffer, options)
+    yield (delimiter.join(names) + "\n").encode()
+    for batch in table.to_batches(max_chunksize=_ROWS):
+        columns = [_cells(column, delimiter) for column in batch.columns]
+        lines = map(delimiter.join, zip(*columns, strict=True))
+        yield ("\n".join(lines) + "\n").encode()
+
+
+def _cells(column: Any, delimiter: str) -> list[str]:
+    """Return a column as cells, empty where there is no value."""
+    if pa.types.is_boolean(column.type):
+        words = {True: "true", False: "false", None: ""}
+        return [words[value] for value in column.to_pylist()]
+    shown = iter(write_plain(column.drop_null()))
+    return [_quoted(next(shown), delimiter) if there.as_py() else "" for there in column.is_valid()]
 
 
 def _quoted(text: str, delimiter: str) -> str:
@@ -73,7 +80,7 @@ def _quoted(text: str, delimiter: str) -> str:
 
 
 def _json_lines(table: Any) -> Iterable[bytes]:
-    for batch in table.to_batches(max_chunksize=_JSON_ROWS):
+    for batch in table.to_batches(max_chunksize=_ROWS):
         lines = [json.dumps(row, ensure_ascii=False, default=str) for row in batch.to_pylist()]
         yield ("\n".join(lines) + "\n").encode()
 
@@ -83,7 +90,7 @@ def _write_workbook(table: Any, buffer: io.BytesIO) -> None:
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("Sheet1")
     sheet.append(table.column_names)
-    for batch in table.to_batches(max_chunksize=_JSON_ROWS):
+    for batch in table.to_batches(max_chunksize=_ROWS):
         columns = [_for_workbook(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
             sheet.append(row)

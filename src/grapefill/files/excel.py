@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from grapefill.errors import InputError, warn
 from grapefill.files.cells.formats import ColumnFormat
 from grapefill.files.cells.marks import AMONG_NUMBERS
+from grapefill.files.cells.numbers import decimals_of
 from grapefill.files.cells.read import Context, TypedColumn, arrow_type, read_columns
 from grapefill.files.cells.write import write_values
 from grapefill.files.table_file import TableFile
@@ -35,8 +36,6 @@ _LOST = {
     "xl/slicers/": "slicers",
     "xl/embeddings/": "embedded objects",
 }
-_MOST_DECIMALS = 10
-_USUAL = 0.9
 
 
 class ExcelFile(TableFile):
@@ -66,6 +65,9 @@ class ExcelFile(TableFile):
         names = [self.sheet.cell(first, c).value for c in range(self.first_column, width + 1)]
         body = rows[1:] if options.header else rows
         self.rows = [row[0] for row in body]
+        if len(names) == 1 and self.rows:
+            # In a single column an empty row is a hole.
+            self.rows = list(range(self.rows[0], self.rows[-1] + 1))
         self.names = self._checked_names(names)
         if not self.rows:
             raise InputError(f"{self._title} has names but no rows: there is nothing to fill.")
@@ -259,8 +261,7 @@ def _numbers(values: list[Any], expected: ColumnFormat | None) -> TypedColumn:
     if whole and (expected is None or expected.type != "decimal"):
         integers = [None if value is None else int(value) for value in values]
         return _column(integers, pa.int64(), ColumnFormat("integer"))
-    lengths = sorted(len(repr(float(value)).partition(".")[2]) for value in observed)
-    decimals = min(lengths[int(_USUAL * (len(lengths) - 1))], _MOST_DECIMALS)
+    decimals = decimals_of(map(float, observed))
     shape = ColumnFormat("decimal", decimals=decimals, fixed=False)
     floats = [None if value is None else float(value) for value in values]
     return _column(floats, pa.float64(), shape)

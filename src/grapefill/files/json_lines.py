@@ -12,6 +12,7 @@ import numpy as np
 
 from grapefill.errors import InputError, warn
 from grapefill.files.cells.formats import ColumnFormat
+from grapefill.files.cells.numbers import decimals_of
 from grapefill.files.cells.read import Context, TypedColumn, arrow_type, read_columns
 from grapefill.files.cells.write import write_values
 from grapefill.files.table_file import TableFile
@@ -30,8 +31,6 @@ pa: Any = import_module("pyarrow")
 
 _DECODER = json.JSONDecoder()
 _SPACE = " \t\r\n"
-_USUAL = 0.9
-_MOST_DECIMALS = 17
 _LINES = 10_000
 
 
@@ -157,7 +156,7 @@ class JsonLinesFile(TableFile):
         if kinds <= {int, float} and small:
             floats = [None if value is None else float(value) for value in values]
             column = pa.array(floats, type=pa.float64(), from_pandas=True)
-            shape = ColumnFormat("decimal", decimals=_usual_decimals(floats), fixed=False)
+            shape = ColumnFormat("decimal", decimals=decimals_of(filter(None, floats)), fixed=False)
             return TypedColumn(pa.chunked_array([column]), shape)
         return None
 
@@ -263,8 +262,3 @@ def _is_mark(value: Any, marks: set[str]) -> bool:
 
 def _as_json(value: Any) -> str | None:
     return None if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _usual_decimals(values: list[float | None]) -> int:
-    lengths = sorted(len(repr(value).partition(".")[2]) for value in values if value is not None)
-    return min(lengths[int(_USUAL * (len(lengths) - 1))], _MOST_DECIMALS) if lengths else 0

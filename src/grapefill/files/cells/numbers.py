@@ -262,6 +262,18 @@ def _usual_exponent(texts: Sequence[str]) -> str:
     return Counter(re.sub("[0-9]", "0", power) for power in powers).most_common(1)[0][0]
 
 
+def decimals_of(values: Iterable[float]) -> int:
+    """Return the decimals that most of some floats have.
+
+    Examples
+    --------
+    >>> decimals_of([1.5, 2.25, 3.0]), decimals_of([0.1] * 20 + [0.1 + 0.2])
+    (2, 1)
+    """
+    counts = Counter(len(repr(value).partition(".")[2]) for value in values if value % 1)
+    return _usual_decimals(counts)
+
+
 def write_numbers(values: Sequence[float], shape: ColumnFormat) -> list[str]:
     """Write numbers like the others of their column.
 

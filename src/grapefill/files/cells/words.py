@@ -34,6 +34,8 @@ def describe_words(found: Sequence[str]) -> tuple[str, str] | None:
     """
     counts = Counter(found)
     lowered = {text.lower() for text in counts}
+    if not lowered:
+        return None
     for pair in _PAIRS:
         if lowered <= set(pair) and not (len(lowered) == 1 and lowered <= set(_LETTERS)):
             words = []

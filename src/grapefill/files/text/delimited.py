@@ -24,15 +24,18 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
+    from grapefill.files.cells.formats import ColumnFormat
     from grapefill.files.changes import Changes
     from grapefill.files.options import ReadOptions
     from grapefill.files.places import Place
-    from grapefill.files.text.tokens import Integers, Rows
+    from grapefill.files.text.tokens import Bools, Integers, Rows
 
 __all__ = ["DelimitedFile"]
 
 pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
+
+_SPACE = 32
 
 
 class DelimitedFile(TableFile):
@@ -72,7 +75,11 @@ class DelimitedFile(TableFile):
         columns = read_columns(self.names, texts, context)
         self.frame = pa.table([column.values for column in columns], names=list(self.names))
         self.formats = {
-            name: replace(column.format, quoted=self._quoted[j], padding=self._padding[j])
+            name: replace(
+                column.format,
+                quoted=self._padding[j] is not None and bool(self._quoted[j]),
+                padding=self._padding[j] or "",
+            )
             for j, (name, column) in enumerate(zip(self.names, columns, strict=True))
         }
 
@@ -117,13 +124,12 @@ class DelimitedFile(TableFile):
         """Return the columns as text, and find out how they are quoted."""
         parts: list[list[Any]] = [[] for _ in self.names]
         marks = options.marks
-        self._quoted = [False] * len(self.names)
-        self._padding = [""] * len(self.names)
+        self._quoted = np.ones(len(self.names), dtype=bool)
+        self._padding: list[str | None] = [None] * len(self.names)
         self._hole = ""
-        for number, rows in enumerate(self._rows()):
-            columns = column_texts(flat_texts(rows), len(self.names), marks)
-            if number == 0:
-                self._look_at_cells(rows, columns)
+        for rows in self._rows():
+            columns, missing = column_texts(flat_texts(rows), len(self.names), marks)
+            self._look_at_cells(rows, missing)
             for part, column in zip(parts, columns, strict=True):
                 part.append(column)
         if not parts[0]:
@@ -131,22 +137,24 @@ class DelimitedFile(TableFile):
             raise InputError(f"{self.name} has {what}: there is nothing to fill or to learn from.")
         return [pa.chunked_array(part) for part in parts]
 
-    def _look_at_cells(self, rows: Rows, columns: list[Any]) -> None:
+    def _look_at_cells(self, rows: Rows, missing: Bools) -> None:
         """Find out which columns have quotes or spaces around every cell, and what a hole is."""
-        starts = rows.starts.reshape(-1, rows.columns)
-        first = rows.data[np.minimum(starts, rows.data.size - 1)]
         _, quote, _ = self.dialect.bytes
-        for j, column in enumerate(columns):
-            observed = column.is_valid().to_numpy(zero_copy_only=False)
-            if not observed.all() and not self._hole:
-                cell = int(np.flatnonzero(~observed)[0]) * rows.columns + j
-                self._hole = rows.data[rows.starts[cell] : rows.ends[cell]].tobytes().decode()
-            if not observed.any():
-                continue
-            self._quoted[j] = quote is not None and bool((first[observed, j] == quote).all())
-            cell = int(np.flatnonzero(observed)[0]) * rows.columns + j
-            text = rows.data[rows.starts[cell] : rows.ends[cell]].tobytes()
-            self._padding[j] = text[: len(text) - len(text.lstrip())].decode()
+        if rows.quotes.size:
+            first = rows.data[np.minimum(rows.starts, rows.data.size - 1)]
+            bare = (first != quote) & (first != _SPACE)
+            self._quoted &= ~(bare.reshape(missing.shape) & ~missing).any(axis=0)
+        else:
+            self._quoted &= missing.all(axis=0)
+        if not self._hole and missing.any():
+            self._hole = _cell_text(rows, int(np.flatnonzero(missing)[0]))
+        for j, padding in enumerate(self._padding):
+            if padding is None and not missing[:, j].all():
+                row = int(np.argmin(missing[:, j]))
+                text = _cell_text(rows, row * rows.columns + j)
+                self._padding[j] = text[: len(text) - len(text.lstrip())]
+                # Of cells that begin with space, the first one stands for all.
+                self._quoted[j] &= quote is not None and text.lstrip()[0] == self.dialect.quote
 
     def _pieces(self, changes: Changes) -> Iterator[bytes]:
         texts = self._new_texts(changes)
@@ -177,10 +185,7 @@ class DelimitedFile(TableFile):
             shape = self.formats[self.names[j]]
             written = write_values(values, shape)
             self._require_encodable(written, f"column {self.names[j]!r}")
-            cells = self._cells(written, always=shape.quoted)
-            if shape.padding:
-                cells = pc.binary_join_element_wise(shape.padding, cells, "")
-            result[j] = (rows, cells)
+            result[j] = (rows, self._padded(self._cells(written, always=shape.quoted), shape))
         for j, gone in changes.erased.items():
             empty = self._hole or (self.dialect.quote * 2 if len(self.names) == 1 else "")
             rows, texts = gone, [empty] * int(gone.sum())
@@ -222,6 +227,16 @@ class DelimitedFile(TableFile):
         doubled = pc.replace_substring(cells, quote, quote * 2)
         enclosed = pc.binary_join_element_wise(quote, doubled, quote, "")
         return enclosed if always else pc.if_else(needed, enclosed, cells)
+
+    def _padded(self, cells: Any, shape: ColumnFormat) -> Any:
+        """Return cells with the space in front that the others of their column have."""
+        if not shape.padding:
+            return cells
+        padded = pc.binary_join_element_wise(shape.padding, cells, "")
+        if shape.quoted or not self.dialect.quote:
+            return padded
+        # Many programs take a quote behind a space for an ordinary character.
+        return pc.if_else(pc.starts_with(cells, self.dialect.quote), cells, padded)
 
     def _require_encodable(self, texts: list[str], where: str) -> None:
         if self.encoding.name.startswith("utf"):
@@ -297,6 +312,11 @@ class _Order:
         which[by_column] = np.arange(where.size) + np.repeat(self.next_text - firsts, counts)
         self.next_text += counts
         return where, which
+
+
+def _cell_text(rows: Rows, cell: int) -> str:
+    """Return a cell as it is written."""
+    return rows.data[rows.starts[cell] : rows.ends[cell]].tobytes().decode()
 
 
 def _is_number(text: str) -> bool:

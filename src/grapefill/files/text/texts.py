@@ -66,7 +66,7 @@ def _inside_cells(rows: Rows) -> Bools:
     return inside
 
 
-def column_texts(texts: Any, columns: int, marks: Collection[str]) -> list[Any]:
+def column_texts(texts: Any, columns: int, marks: Collection[str]) -> tuple[list[Any], Bools]:
     """Return one array per column, null where the text is one of the marks for missing.
 
     Parameters
@@ -77,6 +77,11 @@ def column_texts(texts: Any, columns: int, marks: Collection[str]) -> list[Any]:
         Cells per row.
     marks : collection of str
         The marks.
+
+    Returns
+    -------
+    arrays : list of pyarrow.StringArray
+    missing : ndarray of bool, shape (rows, columns)
     """
     missing = _find_marks(texts, marks)
     if missing.any():
@@ -84,7 +89,8 @@ def column_texts(texts: Any, columns: int, marks: Collection[str]) -> list[Any]:
         _, offsets, data = texts.buffers()
         texts = pa.StringArray.from_buffers(len(texts), offsets, data, pa.py_buffer(valid))
     count = len(texts)
-    return [texts.take(pa.array(np.arange(j, count, columns))) for j in range(columns)]
+    arrays = [texts.take(pa.array(np.arange(j, count, columns))) for j in range(columns)]
+    return arrays, missing.reshape(-1, columns)
 
 
 def _find_marks(texts: Any, marks: Collection[str]) -> Bools:

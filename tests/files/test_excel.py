@@ -1,0 +1,183 @@
+import datetime
+import io
+import zipfile
+
+import openpyxl
+import pyarrow as pa
+import pytest
+from openpyxl.styles import Font
+
+from grapefill.errors import GrapefillWarning, InputError
+from grapefill.files.table_file import read_table
+
+DAY = datetime.datetime(2024, 2, 29)
+
+
+def workbook(rows, **more):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "data"
+    for row in rows:
+        sheet.append(row)
+    for name, cells in more.items():
+        other = book.create_sheet(name)
+        for row in cells:
+            other.append(row)
+    return book
+
+
+def content_of(book):
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+def cells_of(content, sheet="data"):
+    book = openpyxl.load_workbook(io.BytesIO(content))
+    return [list(row) for row in book[sheet].iter_rows(values_only=True)]
+
+
+ROWS = [
+    ["n", "x", "s", "ok", "d", "zip", "f"],
+    [1, 1.5, "a", True, DAY, "007", "=A2*2"],
+    [None, None, None, None, None, None, None],
+    [None, 2.25, None, None, None, "NA", "=A4*2"],
+    [3, "-", "b", False, DAY, None, "=A5*2"],
+]
+
+
+def test_only_holes_change(read, written):
+    book = workbook(ROWS, notes=[["keep", "me"]])
+    sheet = book["data"]
+    sheet["C4"].font = Font(bold=True)
+    for row in (2, 5):
+        sheet[f"B{row}"].number_format = "0.00"
+        sheet[f"E{row}"].number_format = "DD.MM.YYYY"
+    sheet.column_dimensions["A"].width = 33
+    file = read(content_of(book), "a.xlsx")
+    assert [str(kind) for kind in file.frame.schema.types] == [
+        "int64",
+        "double",
+        "string",
+        "bool",
+        "date32[day]",
+        "string",
+        "null",
+    ]
+    assert file.frame["x"].to_pylist() == [1.5, 2.25, None]
+    new = {
+        "n": 2,
+        "x": 7.123456,
+        "s": "c",
+        "ok": True,
+        "d": datetime.date(2024, 5, 6),
+        "zip": "010",
+    }
+    frame = file.frame
+    for j, (name, value) in enumerate(new.items()):
+        frame = frame.set_column(j, name, frame[name].fill_null(value))
+    after = written(file, frame)
+    cells = cells_of(after)
+    assert cells[3] == [2, 2.25, "c", True, datetime.datetime(2024, 5, 6), "010", "=A4*2"]
+    assert cells[4] == [3, 7.12, "b", False, DAY, "010", "=A5*2"]
+    assert cells[:3] == ROWS[:3]
+    assert cells_of(after, "notes") == [["keep", "me"]]
+    sheet = openpyxl.load_workbook(io.BytesIO(after))["data"]
+    assert sheet["C4"].font.bold
+    assert sheet["E4"].number_format == "DD.MM.YYYY"
+    assert sheet["B5"].number_format == "0.00"
+    assert sheet.column_dimensions["A"].width == 33
+
+
+def test_sheets(read):
+    book = workbook([["a"], [1]], other=[["b"], ["x"]])
+    content = content_of(book)
+    assert read(content, "a.xlsx").frame.column_names == ["a"]
+    assert read(content, "a.xlsx", sheet="other").frame.column_names == ["b"]
+    assert read(content, "a.xlsx", sheet="2").frame.column_names == ["b"]
+    with pytest.raises(InputError, match=r"no sheet 'third'. It has 'data', 'other'"):
+        read(content, "a.xlsx", sheet="third")
+
+
+def test_table_away_from_the_corner(read, written):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row, cells in enumerate([["a", "b"], [1, "x"], [None, "y"]], start=3):
+        for column, value in enumerate(cells, start=2):
+            sheet.cell(row, column).value = value
+    file = read(content_of(book), "a.xlsx")
+    assert file.frame.to_pydict() == {"a": [1, None], "b": ["x", "y"]}
+    assert file.where(1) == "row 5"
+    table = pa.table({"a": [1, 2], "b": ["x", "y"], "hole": [False, True]})
+    after = openpyxl.load_workbook(io.BytesIO(written(file, table))).active
+    assert (after["B5"].value, after["D3"].value, after["D5"].value) == (2, "hole", 1)
+
+
+def test_times_and_formulas(read):
+    book = workbook([["t"], [datetime.datetime(2024, 2, 29, 12, 30)], [None]])
+    assert str(read(content_of(book), "a.xlsx").frame["t"].type) == "timestamp[s]"
+
+
+def test_mixed_columns_are_text(read):
+    book = workbook([["a"], *([k] for k in range(9)), ["x"]])
+    with pytest.warns(GrapefillWarning, match="holds numbers, but row 11 has 'x'"):
+        file = read(content_of(book), "a.xlsx")
+    assert file.frame["a"].to_pylist()[-2:] == ["8", "x"]
+
+
+def test_types_as_before(read):
+    first = read(content_of(workbook([["a", "b"], [1.5, "x"], [2, "y"]])), "a.xlsx")
+    again = read(
+        content_of(workbook([["a", "b"], [None, 7], [3, None]])), "b.xlsx", types=first.types
+    )
+    assert [str(kind) for kind in again.frame.schema.types] == ["double", "string"]
+
+
+def test_erased_and_own_marks(read, written):
+    file = read(content_of(workbook([["a"], [1], [-9], [3]])), "a.xlsx", na=["-9"])
+    assert file.frame["a"].to_pylist() == [1, None, 3]
+    table = pa.table({"a": pa.array([None, 2, 3], pa.int64())})
+    assert cells_of(written(file, table, erase=True)) == [["a"], [None], [2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "is empty"),
+        ([["a", "b"]], "names but no rows"),
+        ([["a", "a"], [1, 2]], "Two columns .* are called 'a'"),
+    ],
+)
+def test_refused(read, rows, message):
+    with pytest.raises(InputError, match=message):
+        read(content_of(workbook(rows)), "a.xlsx")
+
+
+def test_not_a_workbook(read):
+    with pytest.raises(InputError, match="not an Excel workbook"):
+        read(b"a,b\n1,2\n", "a.xlsx")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.txt", "x")
+    with pytest.raises(InputError, match="not an Excel workbook"):
+        read(buffer.getvalue(), "a.xlsx")
+
+
+def test_what_is_lost_is_named(tmp_path):
+    from openpyxl.chart import BarChart, Reference
+
+    book = workbook([["a", "b"], [1, 1], [None, 1]])
+    chart = BarChart()
+    chart.add_data(Reference(book["data"], min_col=1, min_row=1, max_row=2))
+    book["data"].add_chart(chart, "C2")
+    path = tmp_path / "a.xlsx"
+    book.save(path)
+    file = read_table(path)
+    with pytest.warns(GrapefillWarning, match="will lack its charts"):
+        file.write(tmp_path / "b.xlsx", pa.table({"a": [1, 2]}))
+
+
+def test_no_line_of_names(read):
+    file = read(content_of(workbook([[1, "x"], [None, "y"]])), "a.xlsx", header=False)
+    assert read(content_of(workbook([["a"], [1], [None], [3]])), "b.xlsx").frame.num_rows == 3
+    assert file.frame.to_pydict() == {"column 1": [1, None], "column 2": ["x", "y"]}
