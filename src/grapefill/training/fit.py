@@ -157,16 +157,7 @@ class _Stack:
         self.trial_deadline = None if time_limit is None else started + TRIAL_TIME * time_limit
         self.deadline = None if time_limit is None else started + time_limit
         self.seed = int(torch.randint(2**31, (), generator=generator))
-        n_rows = numbers.shape[0]
-        most = min(TREE_ROWS, block_size(model.features, TREE_CELLS))
-        self.rows: slice | npt.NDArray[np.int64] = slice(None)
-        if n_rows > most:
-            order = torch.randperm(n_rows, generator=generator)[:most]
-            self.rows = np.sort(order.numpy())
-        self.weights: dict[int, FloatArray] = {}
-        if label_weights is not None:
-            labels = range(model.features.count - model.n_labels, model.features.count)
-            self.weights = dict.fromkeys(labels, label_weights[self.rows])
+        self.label_weights = label_weights
         self.held_out: npt.NDArray[np.bool_] | None = None
         self.start: Guess | None = None
         self.trials: tuple[ColumnTrial, ...] = ()
@@ -176,19 +167,33 @@ class _Stack:
     def put_aside(self, held_out: Tensor) -> None:
         """Keep what the network says while it has not seen the held-out cells."""
         hidden = held_out.cpu().numpy()
-        shown = np.where(hidden, np.nan, self.numbers)
+        rows = self._choose_rows(np.asarray(hidden.any(axis=1)))
+        self.held_out, self.numbers = hidden[rows], self.numbers[rows]
+        if self.label_weights is not None:
+            self.label_weights = self.label_weights[rows]
+        shown = np.where(self.held_out, np.nan, self.numbers)
         states = self.model.freeze_states(shown)
-        self.held_out = hidden[self.rows]
-        self.start = self.model.predict_network(shown[self.rows], states=states)
+        self.start = self.model.predict_network(shown, states=states)
         if _wants_factors(self.model):
-            self._try_factors(shown[self.rows])
+            self._try_factors(shown)
+
+    def _choose_rows(self, held_out: npt.NDArray[np.bool_]) -> slice | npt.NDArray[np.int64]:
+        """Choose the rows for the other parts: with held-out cells, with labels, then any."""
+        features, n_rows = self.model.features, self.numbers.shape[0]
+        most = min(TREE_ROWS, block_size(features, TREE_CELLS))
+        if n_rows <= most:
+            return slice(None)
+        first_label = features.count - self.model.n_labels
+        labelled = (~np.isnan(self.numbers[:, first_label:])).any(axis=1)
+        order = np.random.default_rng(self.seed).random(n_rows) - 2 * held_out - labelled
+        return np.sort(np.argpartition(order, most)[:most])
 
     def _try_factors(self, shown: FloatArray) -> None:
         """Choose how many factors there are, and their weights beside the network."""
         assert self.start is not None
         assert self.held_out is not None
         model, start = self.model, self.start
-        numbers = self.numbers[self.rows]
+        numbers = self.numbers
         best, value = np.inf, start.value
         for rank in model.preset.factors.ranks:
             before = time.perf_counter()
@@ -232,7 +237,7 @@ class _Stack:
         if self.start is None or self.held_out is None:
             return
         model, config = self.model, self.model.preset.forest
-        numbers = self.numbers[self.rows]
+        numbers = self.numbers
         model.trials = tuple(map(_of_factors, self.trials))
         if (self.factor_shares < 1).any():
             model.linear = LinearPart(self._fit_factors(numbers, self.rank), self.factor_shares)
@@ -249,8 +254,10 @@ class _Stack:
             for callback in callbacks:
                 callback(Progress(step, step, loss, validation, seconds, left, stage="trees"))
 
+        labels = range(model.features.count - model.n_labels, model.features.count)
+        weights = {} if self.label_weights is None else dict.fromkeys(labels, self.label_weights)
         growth = Growth(
-            config, n_categories, model.scaling, self.seed, report=report, weights=self.weights
+            config, n_categories, model.scaling, self.seed, report=report, weights=weights
         )
         before = time.perf_counter() - self.started
         growth.deadline = self.trial_deadline
