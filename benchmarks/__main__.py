@@ -6,9 +6,9 @@ import argparse
 
 import torch
 
-from benchmarks import accuracy, paper, speed
+from benchmarks import accuracy, labels, paper, speed
 
-EXPERIMENTS = {"accuracy": accuracy, "paper": paper, "speed": speed}
+EXPERIMENTS = {"accuracy": accuracy, "labels": labels, "paper": paper, "speed": speed}
 
 
 def main() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.data import OTHERS, UCI, as_numbers, load_table
 from benchmarks.methods import METHODS
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes
+from benchmarks.runner import run_missing
 from grapefill.evaluate import MECHANISMS, draw_mask
 
 if TYPE_CHECKING:
@@ -50,42 +49,22 @@ def run(arguments: argparse.Namespace) -> None:
         for seed in arguments.seeds
         for method in arguments.methods
     ]
-    todo = [] if arguments.table_only else [fields for fields in todo if not RESULTS.has(**fields)]
     print(
         f"{arguments.missing:.0%} missing, {arguments.mechanism.upper()}, masks "
         f"{', '.join(map(str, arguments.seeds))}; {os.cpu_count()} cores, "
         f"{torch.get_num_threads()} threads."
     )
-    start = time.perf_counter()
-    for done, fields in enumerate(todo, start=1):
-        result = _in_own_process(fields, arguments.data_dir)
-        RESULTS.add(**fields, **result)
-        left = (time.perf_counter() - start) / done * (len(todo) - done)
-        print(
-            f"[{done}/{len(todo)}, {left / 60:.0f} min left] {fields['dataset']}, "
-            f"{fields['method']}, mask {fields['seed']}: {_shown(result)}",
-            flush=True,
-        )
+    if not arguments.table_only:
+        run_missing(RESULTS, todo, measure, data_dir=arguments.data_dir, shown=_shown)
     chosen = (arguments.datasets, arguments.methods, arguments.missing, arguments.mechanism)
     print(table(*chosen))
     print(totals(*chosen))
 
 
 def _shown(result: dict[str, Any]) -> str:
-    if "error" in result:
-        return str(result["error"])
     rate = result["error_rate"]
     words = f"MAE {result['mae']:.4f}" + ("" if rate is None else f", error rate {rate:.4f}")
     return f"{words} in {result['seconds']:.1f} s"
-
-
-def _in_own_process(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
-    """Measure in a process of its own, so that peak memory is the method's."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        try:
-            return pool.submit(measure, fields, data_dir).result()
-        except Exception as error:  # a method that fails must not end the run
-            return {"error": f"{type(error).__name__}: {error}"}
 
 
 def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:

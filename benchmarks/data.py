@@ -43,6 +43,13 @@ def load_features(name: str, folder: str | None = None) -> np.ndarray:
     return _unit(table)
 
 
+def load_labelled(name: str, folder: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return features and labels of a table, in their own units."""
+    if name in CLASSES:
+        return CLASSES[name](folder)
+    return _labelled(name, folder)
+
+
 def load_table(name: str, folder: str | None = None) -> pd.DataFrame:
     """Return a complete table: numbers scaled to [0, 1], and categories."""
     if name in OTHERS:
@@ -126,4 +133,28 @@ OTHERS: dict[str, Callable[[], pd.DataFrame]] = {
     "wine-classes": _wine_classes,
     "wide-500x200": lambda: _wide(500, 200),
     "wide-200x2000": lambda: _wide(200, 2000),
+}
+
+
+def _labelled(name: str, folder: str | None) -> tuple[np.ndarray, np.ndarray]:
+    table = pd.read_csv(data_folder(folder) / "uci" / f"{name}.csv.gz").to_numpy(float)
+    return table[:, :-1], table[:, -1]
+
+
+def _of_sklearn(loader: str) -> Callable[[str | None], tuple[np.ndarray, np.ndarray]]:
+    def load(_: str | None) -> tuple[np.ndarray, np.ndarray]:
+        from sklearn import datasets
+
+        return getattr(datasets, loader)(return_X_y=True)
+
+    return load
+
+
+# Tables whose labels are classes.
+CLASSES: dict[str, Callable[[str | None], tuple[np.ndarray, np.ndarray]]] = {
+    "breast-cancer": _of_sklearn("load_breast_cancer"),
+    "wine-cultivars": _of_sklearn("load_wine"),
+    "digits": _of_sklearn("load_digits"),
+    "iris": _of_sklearn("load_iris"),
+    "wine-quality": lambda folder: _labelled("wine", folder),
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import accuracy, data, paper, speed
+from benchmarks import accuracy, data, paper, runner, speed
 from benchmarks.methods import METHODS
 from benchmarks.plain import PlainNetwork, PlainSelectTraining
 from benchmarks.results import ResultFile, markdown_table
@@ -94,16 +94,17 @@ def test_paper_measures_once_and_resumes(uci: Path, capsys: pytest.CaptureFixtur
 def test_accuracy_compares_and_records_failures(
     uci: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def here(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
+    def here(measure: Any, fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
         if fields["method"] == "knn":
             return {"error": "ValueError: no"}
-        return accuracy.measure(fields, data_dir)
+        result: dict[str, Any] = measure(fields, data_dir)
+        return result
 
-    monkeypatch.setattr(accuracy, "_in_own_process", here)
+    monkeypatch.setattr(runner, "in_own_process", here)
     methods = ["mean", "mice", "knn"]
     accuracy.run(parse(accuracy, "--datasets", "yacht", "--seeds", "3", "--methods", *methods))
     shown = capsys.readouterr().out
-    assert "knn, mask 3: ValueError: no" in shown
+    assert "knn, seed 3: ValueError: no" in shown
     results = {line["method"]: line for line in accuracy.RESULTS.lines()}
     assert results["mice"]["mae"] < 0.5 * results["mean"]["mae"]
     assert results["knn"]["error"] == "ValueError: no"

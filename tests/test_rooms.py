@@ -19,7 +19,7 @@ LEVELS = [
     ["uncertainty"],
     ["evaluate"],
     ["training"],
-    ["nn", "trees"],
+    ["nn", "trees", "factors"],
     ["graph"],
     ["table"],
     ["files"],

@@ -6,16 +6,23 @@ from grapefill._version import __version__
 
 if TYPE_CHECKING:
     from grapefill.imputer import GrapeImputer
+    from grapefill.predictor import GrapeClassifier, GrapeRegressor
 
-__all__ = ["GrapeImputer", "__version__"]
+__all__ = ["GrapeClassifier", "GrapeImputer", "GrapeRegressor", "__version__"]
+
+_HOMES = {
+    "GrapeClassifier": "grapefill.predictor",
+    "GrapeImputer": "grapefill.imputer",
+    "GrapeRegressor": "grapefill.predictor",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import estimators when they are asked for, so that ``import grapefill`` stays quick."""
-    if name == "GrapeImputer":
-        from grapefill.imputer import GrapeImputer
+    if name in _HOMES:
+        from importlib import import_module
 
-        return GrapeImputer
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'grapefill' has no attribute {name!r}")
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from grapefill.errors import ConfigError, GrapefillError, InputError, ModelFileError
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import torch
     from torch import nn
 
     from grapefill.files.model import ModelFile
     from grapefill.graph import Layout
     from grapefill.nn import GrapeNetwork
     from grapefill.table import Kind
+    from grapefill.table.arrays import FloatArray
     from grapefill.training import Callback
 
 
@@ -51,18 +53,22 @@ class GrapeEstimator(BaseEstimator):
     time_limit: float | None
     layout: Layout
     o_edge: nn.Module | None
+    random_state: int | np.random.RandomState | None
     device: str
     callbacks: Sequence[Callback] | None
     verbose: bool
     model_: GrapeModel | None
     history_: History
     schema_: Schema
+    # Parameters that hold the user's own modules.
+    _heads: ClassVar[tuple[str, ...]] = ("o_edge",)
+    _predicts_labels: ClassVar[bool] = False
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file: safetensors and JSON, never pickle.
 
         Not stored are `callbacks`, a `random_state` that is not an int, and the class of your own
-        `o_edge`: its weights are, so give a module built like it to `load`.
+        `o_edge` or `o_node`: its weights are, so give a module built like it to `load`.
 
         Parameters
         ----------
@@ -70,7 +76,7 @@ class GrapeEstimator(BaseEstimator):
             The file; by habit its name ends in ``.grape``.
         """
         check_is_fitted(self)
-        left_out = ("o_edge", "callbacks")
+        left_out = (*self._heads, "callbacks")
         parameters = self.get_params(deep=False)
         description: dict[str, Any] = {
             "parameters": to_plain({k: v for k, v in parameters.items() if k not in left_out}),
@@ -84,7 +90,12 @@ class GrapeEstimator(BaseEstimator):
 
     @classmethod
     def load(
-        cls, path: str | Path, *, device: str | None = None, o_edge: nn.Module | None = None
+        cls,
+        path: str | Path,
+        *,
+        device: str | None = None,
+        o_edge: nn.Module | None = None,
+        o_node: nn.Module | None = None,
     ) -> Self:
         """Read an estimator that `save` wrote; on the same machine its output is bit-equal.
 
@@ -96,8 +107,8 @@ class GrapeEstimator(BaseEstimator):
             Where the network runs from now on, as in the parameter of that name. None keeps the
             device at fit; if this machine does not have it, a warning says so and it is
             ``"auto"``.
-        o_edge : torch.nn.Module or None
-            The module that the estimator was fitted with, if it was your own.
+        o_edge, o_node : torch.nn.Module or None
+            The modules that the estimator was fitted with, if they were your own.
 
         Returns
         -------
@@ -111,7 +122,7 @@ class GrapeEstimator(BaseEstimator):
                 f"Load it with {file.estimator}.load."
             )
         try:
-            return cls._restore(file, device, o_edge)
+            return cls._restore(file, device, {"o_edge": o_edge, "o_node": o_node})
         except GrapefillError:
             raise
         except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -122,16 +133,17 @@ class GrapeEstimator(BaseEstimator):
             ) from error
 
     @classmethod
-    def _restore(cls, file: ModelFile, device: str | None, o_edge: nn.Module | None) -> Self:
+    def _restore(
+        cls, file: ModelFile, device: str | None, heads: dict[str, nn.Module | None]
+    ) -> Self:
         stored = file.description
-        estimator = cls(**from_plain(stored["parameters"]), o_edge=o_edge)
+        own = {name: heads[name] for name in cls._heads}
+        estimator = cls(**from_plain(stored["parameters"]), **own)
         estimator.device = available_device(estimator.device) if device is None else device
         schema = Schema.from_dict(stored["schema"])
         estimator.model_ = None
         if stored["model"] is not None:
-            estimator.model_ = GrapeModel.restore(
-                schema, stored["model"], file.tensors, o_edge=o_edge
-            )
+            estimator.model_ = GrapeModel.restore(schema, stored["model"], file.tensors, **heads)
             estimator.model_.to(resolve_device(estimator.device))
         estimator.history_ = History.from_dict(stored["history"])
         estimator._remember(schema)
@@ -196,7 +208,7 @@ class GrapeEstimator(BaseEstimator):
             `refresh` once the network is trained, for `transform` to use what it learned.
         """
         model, encoded = self._encoded(X)
-        return model.cells(encoded.numbers)
+        return model.node_cells(model.without_labels(encoded.numbers))
 
     def refresh(self, X: Any) -> Self:
         """Recompute the feature states from a table, after `network_` was trained further.
@@ -218,7 +230,7 @@ class GrapeEstimator(BaseEstimator):
         model, encoded = self._encoded(X)
         require_observed(encoded)
         model.network.eval()
-        model.states = model.freeze_states(encoded.numbers)
+        model.states = model.freeze_states(model.without_labels(encoded.numbers))
         return self
 
     def _checked_preset(self) -> Preset:
@@ -232,13 +244,14 @@ class GrapeEstimator(BaseEstimator):
         if callable(self.callbacks):
             raise ConfigError("callbacks must be a sequence. Pass a list: [callback].")
         try:
-            return get_preset(self.preset).change(**plain_settings(self.settings or {}))
+            preset = get_preset(self.preset, labels=self._predicts_labels)
+            return preset.change(**plain_settings(self.settings or {}))
         except ConfigError:
             raise
         except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise ConfigError(
-                f"settings has a value that cannot work: {error}. See NetworkConfig and "
-                "TrainingConfig for what each setting may be."
+                f"settings has a value that cannot work: {error}. See NetworkConfig, "
+                "TrainingConfig, ForestConfig and FactorConfig for what each setting may be."
             ) from error
 
     def _checked_table(self, X: Any) -> Table:
@@ -257,8 +270,21 @@ class GrapeEstimator(BaseEstimator):
             )
         return self.model_, self.schema_.encode(table)
 
-    def _train(self, model: GrapeModel, encoded: Encoded, generator: torch.Generator) -> History:
-        observed = float(encoded.observed.mean())
+    def _generator(self) -> torch.Generator:
+        """Return the source of all randomness of a fit."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return torch.Generator().manual_seed(seed)
+
+    def _train(
+        self,
+        model: GrapeModel,
+        numbers: FloatArray,
+        generator: torch.Generator,
+        *,
+        label_weights: FloatArray | None = None,
+    ) -> History:
+        model.to(resolve_device(self.device))
+        observed = float((~np.isnan(numbers)).mean())
         model.layout = choose_layout(self.layout, observed, purpose="filling")
         with ExitStack() as stack:
             callbacks = list(self.callbacks or ())
@@ -266,9 +292,10 @@ class GrapeEstimator(BaseEstimator):
                 callbacks.append(stack.enter_context(ProgressBar()))
             return fit_model(
                 model,
-                encoded.numbers,
+                numbers,
                 generator=generator,
                 layout=self.layout,
                 time_limit=self.time_limit,
                 callbacks=callbacks,
+                label_weights=label_weights,
             )

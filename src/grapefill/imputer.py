@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-import torch
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_random_state
 
 # Private, yet the only way to learn what both `set_output` and `set_config` ask for.
 from sklearn.utils._set_output import _get_output_config
@@ -180,10 +178,9 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         del y
         check_word("graph_from", self.graph_from, ("fit", "transform"))
         preset = self._checked_preset()
-        device = resolve_device(self.device)
+        resolve_device(self.device)
         table = Table.wrap(X, missing_values=self.missing_values)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        generator = torch.Generator().manual_seed(seed)
+        generator = self._generator()
         model: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
         schema = self._learn_schema(table, model)
         encoded = schema.encode(table)
@@ -192,12 +189,11 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
             require_observed(encoded)
             if model is None:
                 model = GrapeModel.create(
-                    schema, encoded, preset, generator=generator, o_edge=self.o_edge
+                    schema, encoded.numbers, preset, generator=generator, o_edge=self.o_edge
                 )
             else:
                 model = model.continued(preset)
-            model.to(device)
-            history = self._train(model, encoded, generator)
+            history = self._train(model, encoded.numbers, generator)
         # Only now, so that a fit that fails leaves the imputer as it was.
         self.model_, self.history_ = model, history
         self._remember(schema)
@@ -255,7 +251,10 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         if previous is None:
             schema = Schema.infer(table, kinds=self.kinds)
             if not self.keep_empty_features:
-                report_useless(schema)
+                report_useless(
+                    schema,
+                    consequence="They are left out of the result unless keep_empty_features=True.",
+                )
         else:
             schema = previous.schema
             schema.check(table, estimator=type(self).__name__)

@@ -175,14 +175,19 @@ def test_own_heads() -> None:
     features = Features((0, 3))
     config = NetworkConfig(width=8, edge_width=8)
     o_edge = nn.Sequential(nn.Linear(16, 5), nn.Tanh(), nn.Linear(5, 4))
-    o_node = nn.Sequential(nn.Linear(4, 7), nn.ReLU(), nn.Linear(7, 2))
-    network = GrapeNetwork(features, config, torch.Generator(), o_edge=o_edge, o_node=o_node)
+    o_node = nn.Sequential(nn.Linear(4, 7), nn.ReLU(), nn.Linear(7, 4))
+    labels = Features((0, 3))
+    network = GrapeNetwork(
+        features, config, torch.Generator(), o_edge=o_edge, labels=labels, o_node=o_node
+    )
     cells = make_cells(network)
     dense = everything(network, cells, "dense")
     edges = everything(network, cells, "edges")
     torch.testing.assert_close(dense["value"], edges["value"], atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(dense["logits1"], edges["logits1"], atol=1e-5, rtol=1e-5)
-    assert network.predict_labels(network.predict_cells(cells)).shape == (30, 2)
+    predicted = network.predict_labels(network.predict_cells(cells))
+    assert predicted.value.shape == (30, 2)
+    assert {j: logits.shape for j, logits in predicted.logits.items()} == {1: (30, 3)}
 
 
 def test_an_own_head_of_the_wrong_width_is_refused() -> None:

@@ -164,6 +164,11 @@ class Cells:
         code = None if self.code is None else self.code[rows]
         return Cells(self.value[rows], code, self.observed[rows])
 
+    def columns(self, columns: slice) -> Cells:
+        """Return some of the columns."""
+        code = None if self.code is None else self.code[:, columns]
+        return Cells(self.value[:, columns], code, self.observed[:, columns])
+
     def hide(self, hidden: Tensor) -> Cells:
         """Return the cells without the edges that ``hidden`` marks."""
         return Cells(self.value, self.code, self.observed & ~hidden)

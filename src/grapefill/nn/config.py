@@ -14,6 +14,7 @@ from grapefill.settings import check_fields
 Aggregation = Literal["mean", "max", "sum"]
 Activation = Literal["relu", "gelu", "silu", "tanh"]
 Normalization = Literal["l2", "layer", "none"]
+Labels = Literal["node", "feature"]
 FeatureInit = Literal["auto", "one_hot", "embedding"]
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -62,6 +63,10 @@ class NetworkConfig:
         Hidden units of O_edge; 0 makes it linear.
     own_outputs : bool
         Whether every continuous feature has an output vector of its own in O_edge.
+    labels : {"node", "feature"}
+        How labels are predicted, if there are any: by O_node from the imputed row, or as features
+        whose cells are edges like all others, so that what is known of them helps to fill in the
+        rest.
 
     Examples
     --------
@@ -83,6 +88,7 @@ class NetworkConfig:
     post_layers: bool = True
     head_width: int = 64
     own_outputs: bool = False
+    labels: Labels = "node"
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -38,6 +38,12 @@ class Prediction:
     value: Tensor
     logits: dict[int, Tensor]
 
+    def beside(self, other: Prediction) -> Prediction:
+        """Return dense predictions with those of further columns on their right."""
+        shift = self.value.shape[1]
+        logits = self.logits | {j + shift: each for j, each in other.logits.items()}
+        return Prediction(torch.cat([self.value, other.value], dim=1), logits)
+
     def imputed_rows(self, features: Features) -> Tensor:
         """Return the completed rows: a number or category probabilities for every feature.
 
@@ -157,13 +163,50 @@ class CustomEdgeHead(nn.Module):
 
 
 class NodeHead(nn.Module):
-    """O_node as a linear map of the imputed row."""
+    """O_node as a linear map of the imputed row, or the user's own module.
 
-    def __init__(self, features: Features, outputs: int, generator: torch.Generator) -> None:
+    Parameters
+    ----------
+    features : Features
+        The feature nodes, which make the imputed row.
+    labels : Features
+        The labels: numbers, or classes.
+    generator : torch.Generator
+        Where the weights are drawn from.
+    module : nn.Module or None
+        Maps imputed rows, shape (n, places of the features), to one number for a label that is a
+        number and a logit for each class of one that is not.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        labels: Features,
+        generator: torch.Generator,
+        module: nn.Module | None = None,
+    ) -> None:
         super().__init__()
-        self.output = linear(features.places, outputs, generator)
+        self.labels = labels
+        self.custom = module is not None
+        if module is None:
+            module = linear(features.places, labels.places, generator)
+        self.output = module
 
-    def forward(self, imputed_rows: Tensor) -> Tensor:
-        """Predict the labels of completed rows, shape (n, outputs)."""
-        labels: Tensor = self.output(imputed_rows)
-        return labels
+    def forward(self, imputed_rows: Tensor) -> Prediction:
+        """Predict the labels of completed rows, as cells of a table with a column for each."""
+        try:
+            outputs: Tensor = self.output(imputed_rows)
+        except RuntimeError as error:
+            raise ConfigError(
+                f"The given O_node module cannot take inputs of shape {tuple(imputed_rows.shape)}: "
+                f"its first layer needs {imputed_rows.shape[-1]} inputs ({error})."
+            ) from error
+        if outputs.shape[-1] != self.labels.places:
+            raise ConfigError(
+                f"The given O_node module returns {outputs.shape[-1]} outputs per row, these "
+                f"labels need {self.labels.places}. Give its last layer that many outputs."
+            )
+        sizes = [max(k, 1) for k in self.labels.n_categories]
+        parts = torch.split(outputs, sizes, dim=1)
+        value = torch.cat([part[:, :1] for part in parts], dim=1)
+        return Prediction(value, {j: parts[j] for j in self.labels.discrete})

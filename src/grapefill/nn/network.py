@@ -58,10 +58,10 @@ class GrapeNetwork(nn.Module):
         Where the weights are drawn from.
     o_edge : nn.Module or None
         The user's own O_edge, see `CustomEdgeHead`.
+    labels : Features or None
+        The labels that O_node predicts, if there are any.
     o_node : nn.Module or None
-        The user's own O_node, from imputed rows to labels.
-    n_labels : int
-        Outputs of O_node when it is not given; 0 for none.
+        The user's own O_node, see `NodeHead`.
 
     Examples
     --------
@@ -80,8 +80,8 @@ class GrapeNetwork(nn.Module):
         generator: torch.Generator,
         *,
         o_edge: nn.Module | None = None,
+        labels: Features | None = None,
         o_node: nn.Module | None = None,
-        n_labels: int = 0,
     ) -> None:
         super().__init__()
         self.features = features
@@ -126,9 +126,9 @@ class GrapeNetwork(nn.Module):
             if o_edge is None
             else CustomEdgeHead(o_edge, features)
         )
-        self.o_node: nn.Module | None = o_node
-        if o_node is None and n_labels:
-            self.o_node = NodeHead(features, n_labels, generator)
+        self.o_node = None
+        if labels is not None:
+            self.o_node = NodeHead(features, labels, generator, o_node)
 
     def forward(self, cells: Cells) -> Tensor:
         """Return the imputed rows of a table, for use inside a larger torch module.
@@ -160,10 +160,10 @@ class GrapeNetwork(nn.Module):
         prediction: Prediction = self.o_edge(observations, features, pairs)
         return prediction
 
-    def predict_labels(self, prediction: Prediction) -> Tensor:
-        """Predict labels from the imputed rows, shape (n_observations, n_labels)."""
+    def predict_labels(self, prediction: Prediction) -> Prediction:
+        """Predict labels from the imputed rows; ``prediction`` is of all pairs, densely."""
         assert self.o_node is not None, "this network was built without O_node"
-        labels: Tensor = self.o_node(prediction.imputed_rows(self.features))
+        labels: Prediction = self.o_node(prediction.imputed_rows(self.features))
         return labels
 
     def encode(self, graph: Graph) -> tuple[Tensor, Tensor]:

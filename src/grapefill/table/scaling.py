@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grapefill.table.arrays import FloatArray
+    from grapefill.table.arrays import FloatArray, IntArray
 
 __all__ = ["Scaling"]
 
@@ -69,9 +69,10 @@ class Scaling:
         # Halves, since the difference of two large numbers may be too large.
         return (numbers * 0.5 - self.center * 0.5) / (self.scale * 0.5)
 
-    def of(self, feature: int) -> Scaling:
-        """Return the scaling of one feature, for an array of its numbers."""
-        return Scaling(self.center[[feature]], self.scale[[feature]])
+    def of(self, features: int | IntArray) -> Scaling:
+        """Return the scaling of one feature or of some."""
+        which = np.atleast_1d(features)
+        return Scaling(self.center[which], self.scale[which])
 
     def undo(self, scaled: FloatArray) -> FloatArray:
         """Turn scaled numbers back; one too large for a float becomes infinite."""

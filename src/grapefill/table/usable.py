@@ -45,7 +45,7 @@ def require_observed(encoded: Encoded) -> None:
         )
 
 
-def report_useless(schema: Schema) -> None:
+def report_useless(schema: Schema, *, consequence: str = "") -> None:
     """Refuse a table without a single value, and name the columns that have none."""
     useless = [column.name for column in schema.columns if column.useless]
     if len(useless) == len(schema.columns):
@@ -57,5 +57,5 @@ def report_useless(schema: Schema) -> None:
         warn(
             "These columns have no observed value and are not used: "
             + ", ".join(map(repr, useless))
-            + ". They are left out of the result unless keep_empty_features=True."
+            + f". {consequence}".rstrip()
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHARES = np.linspace(0, 1, 5)
 PRIOR_CELLS = 10
 # Trees gain more than the network from the cells that were held out, and from the rounds to come.
-HANDICAP = 0.05
+HANDICAP = 0.025
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,11 @@ class ColumnTrial:
         Errors of the parts and of their blend. The blend was chosen on these cells, and both parts
         get better afterwards, with the held-out cells and more trees.
     share : float
-        The weight of the network in the blend.
+        The weight of the network in the blend, or of network and factors together.
+    factors : float or None
+        Error of the factors, if they were tried.
+    factor_share : float
+        The weight of the factors within that share.
     """
 
     cells: int
@@ -49,6 +53,8 @@ class ColumnTrial:
     trees: float | None
     blend: float | None
     share: float
+    factors: float | None = None
+    factor_share: float = 0.0
 
 
 def choose_shares(

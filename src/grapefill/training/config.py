@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from grapefill.errors import ConfigError
+from grapefill.factors.config import FactorConfig
 from grapefill.nn.config import NetworkConfig
 from grapefill.settings import check_fields, check_word
 from grapefill.trees.config import ForestConfig
@@ -28,6 +29,9 @@ class TrainingConfig:
         Passes over the table. With ``batch_rows`` an epoch has several steps.
     batch_rows : int or None
         Rows per step; None takes all of them, as the paper does.
+    step_cells : int or None
+        Observed cells that a step looks at, about; None for all in the batch. Where a batch has
+        more, it gets fewer rows, down to 256, and then only some of the columns, drawn by chance.
     max_steps : int or None
         Upper limit of steps, whatever the number of epochs.
     large_factor : float
@@ -43,8 +47,11 @@ class TrainingConfig:
         Largest norm of the gradient; 0 for no limit.
     dropout : tuple of two floats
         Edge dropout rate, drawn for every row between these two.
+    label_dropout : float
+        How often a known label is hidden, where labels are features.
     loss_on : {"observed", "dropped"}
-        Whether the loss is taken on all observed edges or on those that dropout removed.
+        Whether the loss is taken on all observed edges or on those that dropout removed. Where
+        O_node predicts labels, the loss is taken on these alone.
     loss : {"squared", "absolute"}
         Loss of continuous cells. Discrete cells have cross-entropy.
     average : float
@@ -64,6 +71,7 @@ class TrainingConfig:
 
     epochs: int = 20_000
     batch_rows: int | None = None
+    step_cells: int | None = None
     max_steps: int | None = None
     large_factor: float = 1.0
     learning_rate: float = 0.001
@@ -71,6 +79,7 @@ class TrainingConfig:
     schedule: Literal["constant", "cosine"] = "constant"
     clip: float = 0.0
     dropout: tuple[float, float] = (0.3, 0.3)
+    label_dropout: float = 0.5
     loss_on: Literal["observed", "dropped"] = "observed"
     loss: Literal["squared", "absolute"] = "squared"
     average: float = 0.0
@@ -85,11 +94,15 @@ class TrainingConfig:
             raise ConfigError("TrainingConfig.epochs and max_steps must be at least 1.")
         if self.batch_rows is not None and self.batch_rows < 1:
             raise ConfigError("TrainingConfig.batch_rows must be at least 1, or None for all rows.")
+        if self.step_cells is not None and self.step_cells < 1:
+            raise ConfigError("TrainingConfig.step_cells must be at least 1, or None for all.")
         low, high = self.dropout
         if not 0 <= low <= high < 1:
             raise ConfigError("TrainingConfig.dropout must be (low, high), 0 <= low <= high < 1.")
         if self.loss_on == "dropped" and high == 0:
             raise ConfigError('loss_on="dropped" needs a dropout rate above 0.')
+        if not 0 < self.label_dropout <= 1:
+            raise ConfigError("TrainingConfig.label_dropout must be above 0 and at most 1.")
         if not 0 <= self.validation < 1 or not 0 <= self.average < 1:
             raise ConfigError("TrainingConfig.validation and average must be in [0, 1).")
         if self.large_factor < 1:
@@ -126,7 +139,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Preset:
-    """An architecture, a training recipe, and trees on top.
+    """An architecture, a training recipe, trees on top, and a linear part beside.
 
     Examples
     --------
@@ -139,10 +152,11 @@ class Preset:
     network: NetworkConfig
     training: TrainingConfig
     forest: ForestConfig = field(default_factory=ForestConfig)
+    factors: FactorConfig = field(default_factory=FactorConfig)
 
     def change(self, **settings: Any) -> Preset:
         """Return the preset with some settings changed, by the names of the config classes."""
-        parts: list[Any] = [self.network, self.training, self.forest]
+        parts: list[Any] = [self.network, self.training, self.forest, self.factors]
         known = [{f.name for f in fields(part)} for part in parts]
         names: set[str] = set().union(*known)
         unknown = sorted(set(settings) - names)
@@ -162,6 +176,7 @@ class Preset:
             "network": self.network.to_dict(),
             "training": self.training.to_dict(),
             "forest": self.forest.to_dict(),
+            "factors": self.factors.to_dict(),
         }
 
     @classmethod
@@ -173,6 +188,7 @@ class Preset:
             NetworkConfig(**settings["network"]),
             TrainingConfig(**training),
             ForestConfig(**settings["forest"]),
+            FactorConfig(**settings["factors"]),
         )
 
 
@@ -189,10 +205,12 @@ _DEFAULT = Preset(
         feature_init="embedding",
         post_layers=False,
         own_outputs=True,
+        labels="feature",
     ),
     TrainingConfig(
         epochs=4_000,
         batch_rows=1_024,
+        step_cells=32_768,
         max_steps=1_000,
         large_factor=3.0,
         learning_rate=0.006,
@@ -208,7 +226,8 @@ _DEFAULT = Preset(
         rejoin=0.8,
         patience=25,
     ),
-    ForestConfig(rounds=4),
+    ForestConfig(rounds=5),
+    FactorConfig(most_factors=48),
 )
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
@@ -230,9 +249,18 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 )
 
 
-def get_preset(preset: str | Preset) -> Preset:
-    """Return a preset by its name; a `Preset` is returned as it is."""
+# The paper has a smaller network for labels.
+LABEL_PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        **PRESETS,
+        "paper": PRESETS["paper"].change(layers=2, width=16, edge_width=16, head_width=0),
+    }
+)
+
+
+def get_preset(preset: str | Preset, *, labels: bool = False) -> Preset:
+    """Return a preset by its name, for tables or for labels; a `Preset` is returned as it is."""
     if isinstance(preset, Preset):
         return preset
     check_word("preset", preset, tuple(PRESETS))
-    return PRESETS[preset]
+    return LABEL_PRESETS[preset] if labels else PRESETS[preset]

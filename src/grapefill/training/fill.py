@@ -8,9 +8,12 @@ import numpy as np
 
 from grapefill.graph import block_size
 from grapefill.table.encode import join_strangers, warn_strangers
+from grapefill.trees import Guess
 
 if TYPE_CHECKING:
-    from grapefill.table import Table
+    from collections.abc import Iterator
+
+    from grapefill.table import Encoded, Table
     from grapefill.table.cells import Fill
     from grapefill.training.model import GrapeModel
 
@@ -43,19 +46,18 @@ def fill_holes(
     schema = model.schema
     states = None
     if graph_from == "transform":
-        states = model.freeze_states(schema.encode(table, warn=False).numbers)
+        whole = schema.encode(table, warn=False).numbers
+        states = model.freeze_states(model.without_labels(whole))
     positions: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
     numbers: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
     strangers = []
-    slice_rows = block_size(model.features, SLICE_CELLS)
-    for start in range(0, table.n_rows, slice_rows):
-        part = table.slice(start, min(start + slice_rows, table.n_rows))
-        encoded = schema.encode(part, warn=False)
+    for start, encoded in _slices(model, table):
         strangers.append(encoded.strangers)
         holes = encoded.fillable
         # Rows without holes need no prediction.
         rows = np.flatnonzero(holes.any(axis=1))
-        predicted = model.predict(encoded.numbers[rows], states=states).value
+        numbers_of_rows = model.without_labels(encoded.numbers[rows])
+        predicted = model.predict(numbers_of_rows, states=states).value
         for at, j in enumerate(schema.features):
             use = holes[rows, at]
             positions[j].append(rows[use] + start)
@@ -67,3 +69,46 @@ def fill_holes(
         if where.size:
             fills[j] = (where, schema.columns[j].decode(np.concatenate(numbers[j])))
     return fills
+
+
+def predict_labels(model: GrapeModel, table: Table, *, hidden: int | None = None) -> Guess:
+    """Predict the labels of the rows of a table.
+
+    Parameters
+    ----------
+    model : GrapeModel
+        A trained model with labels.
+    table : Table
+        A table that `Schema.check` accepts.
+    hidden : int or None
+        A column to leave out of account.
+
+    Returns
+    -------
+    Guess
+        What is believed of the labels, as columns of their own.
+    """
+    first = model.features.count - model.n_labels
+    sizes = enumerate(model.features.n_categories[first:])
+    values = [np.empty((0, model.n_labels))]
+    chances = {j: [np.empty((0, classes))] for j, classes in sizes if classes}
+    strangers = []
+    for _, encoded in _slices(model, table):
+        strangers.append(encoded.strangers)
+        numbers = encoded.numbers
+        if hidden in model.schema.features:
+            numbers[:, model.schema.features.index(hidden)] = np.nan
+        guess = model.predict(model.without_labels(numbers))
+        values.append(guess.value[:, first:])
+        for j, parts in chances.items():
+            parts.append(guess.chances[first + j])
+    warn_strangers(join_strangers(strangers))
+    return Guess(np.concatenate(values), {j: np.concatenate(parts) for j, parts in chances.items()})
+
+
+def _slices(model: GrapeModel, table: Table) -> Iterator[tuple[int, Encoded]]:
+    """Yield parts of a table, encoded, with the positions of their first rows."""
+    size = block_size(model.features, SLICE_CELLS)
+    for start in range(0, table.n_rows, size):
+        part = table.slice(start, min(start + size, table.n_rows))
+        yield start, model.schema.encode(part, warn=False)

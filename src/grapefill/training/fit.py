@@ -1,20 +1,23 @@
-"""A model is fitted: the network is trained, trees are tried, chosen and grown."""
+"""A model is fitted: the network is trained, other parts are tried, chosen and fitted."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from grapefill.errors import warn
+from grapefill.factors import Factors
 from grapefill.graph import block_size
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.choice import choose_shares
 from grapefill.training.loop import Trainer
+from grapefill.training.model import LinearPart
 from grapefill.training.progress import Progress
-from grapefill.trees import Growth
+from grapefill.trees import Growth, Guess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grapefill.graph import Layout
+    from grapefill.training.choice import ColumnTrial
     from grapefill.training.model import GrapeModel
     from grapefill.training.progress import Callback, History
-    from grapefill.trees import Guess
 
     FloatArray = npt.NDArray[np.float64]
 
@@ -46,18 +49,20 @@ def fit_model(
     layout: Layout = "auto",
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
+    label_weights: FloatArray | None = None,
 ) -> History:
     """Fit a model to the encoded rows of a table.
 
     The network is trained with some observed cells held out. Before these join the others for the
     last part of the training, its predictions of them are put aside. They are compared with those
-    of a few trees that have not seen them either, which gives the weight of the network in every
-    column. In the end the trees are grown again, on all cells.
+    of factors (in tables of many columns) and of a few trees that have not seen them either, which
+    gives the weight of every part in every column. In the end factors are fitted and trees are
+    grown again, on all cells.
 
     Parameters
     ----------
     model : GrapeModel
-        Fitted in place: network, states, chain and trials.
+        Fitted in place: network, states, linear part, chain and trials.
     numbers : ndarray of shape (rows, features)
         Encoded rows, NaN where a cell is not observed.
     generator : torch.Generator
@@ -68,9 +73,20 @@ def fit_model(
         Seconds for all of it.
     callbacks : sequence of callable
         Each is called with a `Progress` after every step and every forest.
+    label_weights : ndarray of shape (rows,) or None
+        How much the label of a row counts; None for all the same.
     """
     started = time.perf_counter()
-    stack = _Stack(model, numbers, generator) if _wants_trees(model) else None
+    stack = None
+    if _wants_more(model):
+        stack = _Stack(
+            model,
+            numbers,
+            generator,
+            started=started,
+            time_limit=time_limit,
+            label_weights=label_weights,
+        )
     trainer = Trainer(
         model.network,
         model.cells(numbers),
@@ -80,93 +96,200 @@ def fit_model(
         time_limit=time_limit if stack is None or time_limit is None else NETWORK_TIME * time_limit,
         callbacks=callbacks,
         started=started,
+        n_labels=model.n_labels,
+        label_weights=None
+        if label_weights is None
+        else torch.from_numpy(label_weights.astype(np.float32)).to(model.device),
         on_rejoin=None if stack is None else stack.put_aside,
     )
     history = trainer.run()
     model.states = model.freeze_states(numbers)
     if stack is not None and history.stopped != "interrupted":
         try:
-            stack.grow(history, callbacks, started, time_limit)
+            stack.grow(history, callbacks)
         except KeyboardInterrupt:
             history.stopped = "interrupted"
             warn("Fitting was interrupted while trees were grown; the network is used without.")
     return history
 
 
-def _wants_trees(model: GrapeModel) -> bool:
-    """Whether trees can be tried: without held-out cells nobody could tell if they are any good."""
-    preset = model.preset
+def _wants_more(model: GrapeModel) -> bool:
+    """Whether other parts than the network can be tried.
+
+    Without held-out cells nobody could tell if they are any good, and a user's own O_edge or O_node
+    is meant to do it by itself.
+    """
     return (
-        preset.forest.rounds > 0
-        and preset.training.validation > 0
-        and preset.training.rejoin < 1
-        and 1 < model.features.count <= preset.forest.most_columns
+        (_wants_trees(model) or _wants_factors(model))
+        and model.preset.training.validation > 0
+        and model.preset.training.rejoin < 1
         and not isinstance(model.network.o_edge, CustomEdgeHead)
+        and not (model.network.o_node is not None and model.network.o_node.custom)
     )
 
 
-class _Stack:
-    """The trees of a model, from the trial to the chain."""
+def _wants_trees(model: GrapeModel) -> bool:
+    forest = model.preset.forest
+    return forest.rounds > 0 and 1 < model.features.count <= forest.most_columns
 
-    def __init__(self, model: GrapeModel, numbers: FloatArray, generator: torch.Generator) -> None:
+
+def _wants_factors(model: GrapeModel) -> bool:
+    config = model.preset.factors
+    return bool(config.ranks) and len(model.features.continuous) >= config.fewest_columns
+
+
+class _Stack:
+    """What is beside and on top of the network: factors and trees, from the trial to the fit."""
+
+    def __init__(
+        self,
+        model: GrapeModel,
+        numbers: FloatArray,
+        generator: torch.Generator,
+        *,
+        started: float,
+        time_limit: float | None,
+        label_weights: FloatArray | None,
+    ) -> None:
         self.model = model
         self.numbers = numbers
+        self.started = started
+        self.trial_deadline = None if time_limit is None else started + TRIAL_TIME * time_limit
+        self.deadline = None if time_limit is None else started + time_limit
         self.seed = int(torch.randint(2**31, (), generator=generator))
-        n_rows = numbers.shape[0]
-        most = min(TREE_ROWS, block_size(model.features, TREE_CELLS))
-        self.rows: slice | npt.NDArray[np.int64] = slice(None)
-        if n_rows > most:
-            order = torch.randperm(n_rows, generator=generator)[:most]
-            self.rows = np.sort(order.numpy())
+        self.label_weights = label_weights
         self.held_out: npt.NDArray[np.bool_] | None = None
-        self.network: Guess | None = None
+        self.start: Guess | None = None
+        self.trials: tuple[ColumnTrial, ...] = ()
+        self.rank = 0
+        self.factor_shares = np.ones(model.features.count)
 
     def put_aside(self, held_out: Tensor) -> None:
         """Keep what the network says while it has not seen the held-out cells."""
         hidden = held_out.cpu().numpy()
-        shown = np.where(hidden, np.nan, self.numbers)
+        rows = self._choose_rows(np.asarray(hidden.any(axis=1)))
+        self.held_out, self.numbers = hidden[rows], self.numbers[rows]
+        if self.label_weights is not None:
+            self.label_weights = self.label_weights[rows]
+        shown = np.where(self.held_out, np.nan, self.numbers)
         states = self.model.freeze_states(shown)
-        self.held_out = hidden[self.rows]
-        self.network = self.model.predict_network(shown[self.rows], states=states)
+        self.start = self.model.predict_network(shown, states=states)
+        if _wants_factors(self.model):
+            self._try_factors(shown)
 
-    def grow(
-        self,
-        history: History,
-        callbacks: Sequence[Callback],
-        started: float,
-        time_limit: float | None,
-    ) -> None:
-        """Try the trees on the held-out cells, then grow them on all."""
-        if self.network is None or self.held_out is None:
+    def _choose_rows(self, held_out: npt.NDArray[np.bool_]) -> slice | npt.NDArray[np.int64]:
+        """Choose the rows for the other parts: with held-out cells, with labels, then any."""
+        features, n_rows = self.model.features, self.numbers.shape[0]
+        most = min(TREE_ROWS, block_size(features, TREE_CELLS))
+        if n_rows <= most:
+            return slice(None)
+        first_label = features.count - self.model.n_labels
+        labelled = (~np.isnan(self.numbers[:, first_label:])).any(axis=1)
+        order = np.random.default_rng(self.seed).random(n_rows) - 2 * held_out - labelled
+        return np.sort(np.argpartition(order, most)[:most])
+
+    def _try_factors(self, shown: FloatArray) -> None:
+        """Choose how many factors there are, and their weights beside the network."""
+        assert self.start is not None
+        assert self.held_out is not None
+        model, start = self.model, self.start
+        numbers = self.numbers
+        best, value = np.inf, start.value
+        for rank in model.preset.factors.ranks:
+            before = time.perf_counter()
+            factors = self._fit_factors(shown, rank)
+            columns = factors.columns
+            tried = start.value.copy()
+            tried[:, columns] = model.factor_values(factors, shown)
+            off = np.abs(tried - numbers)[:, columns] / model.scaling.scale[columns]
+            error = float(off[self.held_out[:, columns]].mean())
+            if not error < best:
+                break
+            best, value, self.rank = error, tried, rank
+            now = time.perf_counter()
+            # The next one takes about twice as long.
+            if self.trial_deadline is not None and now + 2 * (now - before) > self.trial_deadline:
+                break
+        if not self.rank:
+            return
+        self.factor_shares, self.trials = choose_shares(
+            numbers,
+            self.held_out,
+            start,
+            Guess(value, start.chances),
+            n_categories=model.features.n_categories,
+            tried=model.features.continuous,
+        )
+        share = self.factor_shares
+        self.start = Guess(share * start.value + (1 - share) * value, start.chances)
+
+    def _fit_factors(self, numbers: FloatArray, rank: int) -> Factors:
+        most = self.model.preset.factors.factor_rows
+        if numbers.shape[0] > most:
+            chosen = np.random.default_rng(self.seed).choice(numbers.shape[0], most, replace=False)
+            numbers = numbers[np.sort(chosen)]
+        columns = np.array(self.model.features.continuous)
+        seen = ~np.isnan(numbers[:, columns]).all(axis=0)
+        return Factors.fit(self.model.scaled(numbers), columns[seen], rank=rank)
+
+    def grow(self, history: History, callbacks: Sequence[Callback]) -> None:
+        """Fit the factors to all cells; try the trees on the held-out cells, grow them on all."""
+        if self.start is None or self.held_out is None:
             return
         model, config = self.model, self.model.preset.forest
-        numbers = self.numbers[self.rows]
+        numbers = self.numbers
+        model.trials = tuple(map(_of_factors, self.trials))
+        if (self.factor_shares < 1).any():
+            model.linear = LinearPart(self._fit_factors(numbers, self.rank), self.factor_shares)
+        if not _wants_trees(model):
+            return
         n_categories = model.features.n_categories
         none = np.zeros(model.features.count)
 
         def report(done: int, planned: int) -> None:
-            seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - self.started
             step, loss = len(history.step), history.loss[-1]
             validation = history.validation[-1] if history.validation else None
             left = (seconds - before) / done * (planned - done)
             for callback in callbacks:
                 callback(Progress(step, step, loss, validation, seconds, left, stage="trees"))
 
-        growth = Growth(config, n_categories, model.scaling, self.seed, report=report)
-        before = time.perf_counter() - started
-        growth.deadline = None if time_limit is None else started + TRIAL_TIME * time_limit
+        labels = range(model.features.count - model.n_labels, model.features.count)
+        weights = {} if self.label_weights is None else dict.fromkeys(labels, self.label_weights)
+        growth = Growth(
+            config, n_categories, model.scaling, self.seed, report=report, weights=weights
+        )
+        before = time.perf_counter() - self.started
+        growth.deadline = self.trial_deadline
         shown = np.where(self.held_out, np.nan, numbers)
-        tried, guess = growth.grow(shown, self.network, none, plan=config.trial_plan)
+        tried, guess = growth.grow(shown, self.start, none, plan=config.trial_plan)
         shares, trials = choose_shares(
             numbers,
             self.held_out,
-            self.network,
+            self.start,
             guess,
             n_categories=n_categories,
             tried={j for forests in tried.rounds for j in forests},
         )
-        before = time.perf_counter() - started
-        growth.deadline = None if time_limit is None else started + time_limit
-        chain, _ = growth.grow(numbers, model.predict_network(numbers), shares)
+        before = time.perf_counter() - self.started
+        growth.deadline = self.deadline
+        chain, _ = growth.grow(numbers, model.predict_start(numbers), shares)
+        if model.trials:
+            trials = tuple(map(_joined, model.trials, trials))
         model.trials = trials
         model.chain = chain if any(chain.rounds) else None
+
+
+def _of_factors(trial: ColumnTrial) -> ColumnTrial:
+    """Return a trial of network and factors, which was made as one of network and trees."""
+    return replace(trial, factors=trial.trees, factor_share=1 - trial.share, trees=None, share=1.0)
+
+
+def _joined(first: ColumnTrial, second: ColumnTrial) -> ColumnTrial:
+    """Return the trial of trees against network and factors, with what these did alone."""
+    return replace(
+        second,
+        network=first.network,
+        factors=first.factors,
+        factor_share=first.factor_share,
+    )

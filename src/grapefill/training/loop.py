@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
@@ -28,8 +28,7 @@ from grapefill.training.progress import Callback, History, Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from grapefill.graph import Pairs
-    from grapefill.nn import GrapeNetwork, Prediction
+    from grapefill.nn import GrapeNetwork
     from grapefill.training.config import TrainingConfig
 
 BLOCK_CELLS = 65_536
@@ -38,6 +37,10 @@ VALIDATIONS = 40
 MOST_HELD_OUT = 200
 # A validation looks at no more rows than that, the ones with held-out cells.
 VALIDATION_ROWS = 4_096
+VALIDATION_CELLS = 131_072
+# A batch with too many cells gets fewer rows than it should, but not fewer than that: the state of
+# a feature is a mean over the rows.
+FEWEST_BATCH_ROWS = 256
 # Share of the held-out error that counts as an improvement for early stopping.
 LEAST_GAIN = 1e-3
 WARM_UP = 0.05
@@ -52,7 +55,7 @@ class Trainer:
     network : GrapeNetwork
         Trained in place.
     cells : Cells
-        The table.
+        The table, its last columns the labels if there are any.
     config : TrainingConfig
         The recipe.
     generator : torch.Generator
@@ -65,6 +68,10 @@ class Trainer:
         Each is called with a `Progress` after every step.
     started : float or None
         ``time.perf_counter()`` from when the time limit counts; None for now.
+    n_labels : int
+        How many of the columns are labels.
+    label_weights : Tensor of shape (rows,) or None
+        How much the label of a row counts.
     on_rejoin : callable or None
         Called with the mask of the held-out cells just before they join the others, while the
         network has its averaged weights and is in evaluation mode.
@@ -81,6 +88,8 @@ class Trainer:
         time_limit: float | None = None,
         callbacks: Sequence[Callback] = (),
         started: float | None = None,
+        n_labels: int = 0,
+        label_weights: Tensor | None = None,
         on_rejoin: Callable[[Tensor], None] | None = None,
     ) -> None:
         self.network = network
@@ -89,14 +98,19 @@ class Trainer:
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.started = time.perf_counter() if started is None else started
+        self.n_labels = n_labels
+        self.label_weights = label_weights
         self.on_rejoin = on_rejoin
         self.history = History()
         self.held_out = self._hold_out(cells)
         self.cells = cells.hide(self.held_out)
         self.truth = cells
         observed = float(self.cells.observed.float().mean())
-        kept = observed * (1 - sum(config.dropout) / 2)
+        self._plan_batches(observed)
+        seen = observed * self.column_share
+        kept = seen * (1 - sum(config.dropout) / 2)
         self.layout = choose_layout(layout, kept, purpose="training")
+        self.step_pair_layout = choose_layout(layout, seen, purpose="filling")
         self.pair_layout = choose_layout(layout, observed, purpose="filling")
         self.steps = config.steps(cells.n_observations)
         self._warn_of_memory(observed)
@@ -189,9 +203,9 @@ class Trainer:
 
     def _warn_of_memory(self, observed: float) -> None:
         """Say so before a step asks for more memory than most machines have."""
-        rows = min(self.config.batch_rows or self.cells.n_observations, self.cells.n_observations)
-        network = self.network.config
-        edges = rows * self.cells.n_features * (observed if self.layout == "edges" else 1)
+        rows, network = self.batch_rows, self.network.config
+        density = observed * self.column_share if self.layout == "edges" else 1
+        edges = rows * self.cells.n_features * density
         # Each direction keeps a message and an edge state per layer, and their gradients.
         numbers = edges * 4 * (network.width + network.edge_width) * network.layers
         gigabytes = 4 * numbers / 1e9
@@ -201,6 +215,17 @@ class Trainer:
                 'Set settings={"batch_rows": 4096} to train on batches.'
             )
 
+    def _plan_batches(self, observed: float) -> None:
+        """Choose how many rows, and which share of the columns, a step looks at."""
+        n_rows, config = self.cells.n_observations, self.config
+        rows = min(n_rows, config.batch_rows or n_rows)
+        cells_per_row = max(1.0, observed * self.cells.n_features)
+        self.column_share = 1.0
+        if config.step_cells is not None and rows * cells_per_row > config.step_cells:
+            rows = min(rows, max(FEWEST_BATCH_ROWS, round(config.step_cells / cells_per_row)))
+            self.column_share = min(1.0, config.step_cells / (rows * cells_per_row))
+        self.batch_rows = rows
+
     def _hold_out(self, cells: Cells) -> Tensor:
         """Choose the held-out cells, leaving every feature at least one observed cell."""
         if not self.config.validation:
@@ -209,13 +234,15 @@ class Trainer:
         enough = MOST_HELD_OUT / cells.observed.sum(0).clamp(min=1)
         rate = enough.clamp(max=self.config.validation)
         held_out = (chance.to(cells.observed.device) < rate) & cells.observed
+        if self.network.o_node is not None:
+            held_out[:, : -self.n_labels] = False
         all_gone = held_out.sum(0) == cells.observed.sum(0)
         return held_out & ~all_gone
 
     def _batches(self) -> Iterator[Tensor | slice]:
         """Yield the rows of every step; an epoch visits every row once, in batches of like size."""
         n_rows = self.cells.n_observations
-        size = min(n_rows, self.config.batch_rows or n_rows)
+        size = self.batch_rows
         while True:
             if size == n_rows:
                 yield slice(None)
@@ -229,13 +256,13 @@ class Trainer:
             group["lr"] = self._learning_rate(self._done(step))
         whole = isinstance(rows, slice)
         cells = self.cells if whole else self.cells.take(rows)
+        if self.column_share < 1:
+            cells = cells.hide(self._columns_left_out())
         dropped = self._drop(cells)
         wanted = cells.observed if self.config.loss_on == "observed" else dropped
-        graph = self.network.graph(cells.hide(dropped), self.layout)
-        observations, features = self.network.encode(graph)
-        pairs = build_pairs(wanted, self.pair_layout)
-        prediction = self.network.predict(observations, features, pairs)
-        loss = self._loss(prediction, pairs, cells, wanted)
+        graph = self._graph(cells.hide(dropped), self.layout)
+        states = self.network.encode(graph)
+        loss = self._loss(states, cells, wanted, rows=rows, layout=self.step_pair_layout)
         self.parameters.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if self.config.clip:
@@ -244,15 +271,62 @@ class Trainer:
         self._update_average(step)
         return float(loss.detach())
 
-    def _loss(self, prediction: Prediction, pairs: Pairs, cells: Cells, wanted: Tensor) -> Tensor:
+    def _graph(self, cells: Cells, layout: Literal["dense", "edges"]) -> Graph:
+        """Make the graph of some cells, without labels that are not nodes."""
+        return self.network.graph(cells.columns(slice(self.network.features.count)), layout)
+
+    def _loss(
+        self,
+        states: tuple[Tensor, Tensor],
+        cells: Cells,
+        wanted: Tensor,
+        *,
+        rows: Tensor | slice,
+        layout: Literal["dense", "edges"],
+    ) -> Tensor:
+        """Return the loss of what the states of observations and features say about some cells."""
+        network = self.network
+        weight = self._weight(cells, rows)
+        if network.o_node is None:
+            features, pairs = network.features, build_pairs(wanted, layout)
+            prediction = network.predict(*states, pairs)
+        else:
+            # O_node reads the whole imputed row, and only the labels count.
+            nodes, labels = network.features.count, slice(network.features.count, None)
+            everywhere = build_pairs(cells.observed[:, :nodes], "dense")
+            prediction = network.predict_labels(network.predict(*states, everywhere))
+            features, cells, wanted = (
+                network.o_node.labels,
+                cells.columns(labels),
+                wanted[:, labels],
+            )
+            pairs = build_pairs(wanted, "dense")
+            weight = None if weight is None else weight[:, labels]
         return cell_loss(
             prediction,
             pairs,
             cells,
             wanted=wanted,
-            features=self.network.features,
+            features=features,
             kind=self.config.loss,
+            weight=weight,
         )
+
+    def _weight(self, cells: Cells, rows: Tensor | slice) -> Tensor | None:
+        """Return how much each cell counts, or None when all count the same."""
+        if self.label_weights is None:
+            return None
+        weight = torch.ones_like(cells.value)
+        weight[:, -self.n_labels :] = self.label_weights[rows][:, None]
+        return weight
+
+    def _columns_left_out(self) -> Tensor:
+        """Draw the columns that this step does not look at."""
+        n_features = self.cells.n_features
+        left_out = torch.ones(n_features, dtype=torch.bool)
+        order = torch.randperm(n_features, generator=self.generator)
+        left_out[order[: max(2, round(n_features * self.column_share))]] = False
+        return left_out.to(self.cells.value.device)
 
     def _drop(self, cells: Cells) -> Tensor:
         """Return the edges that dropout removes in this step."""
@@ -261,7 +335,13 @@ class Trainer:
         rate = torch.full((cells.n_observations, 1), high)
         if low < high:
             rate.uniform_(low, high, generator=self.generator)
-        return (chance < rate).to(cells.observed.device) & cells.observed
+        dropped = chance < rate
+        if self.n_labels:
+            # With O_node, labels are no edges: nothing to drop, and all of them to learn from.
+            always = self.network.o_node is not None
+            limit = 1.0 if always else self.config.label_dropout
+            dropped[:, -self.n_labels :] = chance[:, -self.n_labels :] < limit
+        return dropped.to(cells.observed.device) & cells.observed
 
     def _done(self, step: int) -> float:
         """Return which share of training is over, in steps or in time, whichever ends first."""
@@ -302,13 +382,14 @@ class Trainer:
     def _validate(self, step: int) -> float:
         """Return the loss on the held-out cells and remember the best weights."""
         network = self.network
-        rows = self.held_out.any(1).nonzero()[:VALIDATION_ROWS, 0]
+        most = min(VALIDATION_ROWS, block_size(network.features, VALIDATION_CELLS, least=64))
+        rows = self.held_out.any(1).nonzero()[:most, 0]
         shown, truth, wanted = self.cells.take(rows), self.truth.take(rows), self.held_out[rows]
         blocks = list(row_blocks(rows.shape[0], block_size(network.features, BLOCK_CELLS)))
 
         def graphs() -> Iterator[Graph]:
             for block in blocks:
-                yield network.graph(shown.take(block), self.pair_layout)
+                yield self._graph(shown.take(block), self.pair_layout)
 
         total = 0.0
         with self._averaged():
@@ -316,10 +397,14 @@ class Trainer:
             with torch.inference_mode():
                 states = network.feature_states(graphs)
                 for block, graph in zip(blocks, graphs(), strict=True):
-                    pairs = build_pairs(wanted[block], self.pair_layout)
                     observations = network.encode_observations(graph, states)
-                    prediction = network.predict(observations, states.final, pairs)
-                    loss = self._loss(prediction, pairs, truth.take(block), wanted[block])
+                    loss = self._loss(
+                        (observations, states.final),
+                        truth.take(block),
+                        wanted[block],
+                        rows=rows[block],
+                        layout=self.pair_layout,
+                    )
                     total += float(loss) * int(wanted[block].sum())
             network.train()
             validation = total / int(wanted.sum())

@@ -21,6 +21,7 @@ def cell_loss(
     wanted: Tensor,
     features: Features,
     kind: Literal["squared", "absolute"],
+    weight: Tensor | None = None,
 ) -> Tensor:
     """Return the mean loss over the wanted cells.
 
@@ -38,18 +39,21 @@ def cell_loss(
         Which features are discrete.
     kind : {"squared", "absolute"}
         Loss of continuous cells.
+    weight : Tensor of shape (n_observations, n_features) or None
+        How much every cell counts; None for all the same.
     """
-    numeric = wanted
+    counts = wanted if weight is None else wanted * weight
+    numeric = counts
     if features.discrete:
-        numeric = wanted.clone()
-        numeric[:, list(features.discrete)] = False
+        numeric = counts.clone()
+        numeric[:, list(features.discrete)] = 0
     error = prediction.value - pairs.pick(cells.value)
     error = error.square() if kind == "squared" else error.abs()
     total = (error * pairs.pick(numeric)).sum()
     for j, logits in prediction.logits.items():
         assert cells.code is not None
-        use = pairs.of_feature(pairs.pick(wanted), j)
+        count = pairs.of_feature(pairs.pick(counts), j)
         code = pairs.of_feature(pairs.pick(cells.code), j)
         each = F.cross_entropy(logits, code, reduction="none")
-        total = total + torch.where(use, each, torch.zeros_like(each)).sum()
-    return total / wanted.sum().clamp(min=1)
+        total = total + torch.where(count > 0, each * count, torch.zeros_like(each)).sum()
+    return total / counts.sum().clamp(min=1 if weight is None else 1e-12)

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 
 from grapefill.errors import ConfigError, InputError
+from grapefill.factors import Factors
 from grapefill.graph import Cells, Features, Graph, block_size, build_pairs, row_blocks
 from grapefill.nn import FeatureStates, GrapeNetwork
 from grapefill.nn.heads import CustomEdgeHead
-from grapefill.table import Encoded, Scaling, Schema
+from grapefill.table import Scaling, Schema
 from grapefill.training.choice import ColumnTrial
 from grapefill.training.config import Preset
 from grapefill.trees import Chain, Guess
@@ -34,6 +35,14 @@ FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS = 16, 1_024
 FARTHEST = 1e4
 
 
+@dataclass(frozen=True)
+class LinearPart:
+    """Factors, and the weight of the network against them for every feature."""
+
+    factors: Factors
+    shares: npt.NDArray[np.float64]
+
+
 @dataclass
 class GrapeModel:
     """Everything that is needed to fill rows of a table.
@@ -45,19 +54,23 @@ class GrapeModel:
     preset : Preset
         Architecture and training recipe, with the user's changes.
     features : Features
-        The feature nodes.
+        What is predicted: the imputable columns, followed by the labels.
     scaling : Scaling
-        Scaling of the numbers.
+        Scaling of the numbers of these.
     network : GrapeNetwork
         The network.
     layout : {"dense", "edges"}
         Layout of the graphs that rows are encoded in.
     states : FeatureStates or None
         The states of the features on the graph of the training table, once trained.
+    linear : LinearPart or None
+        Factors that what the network says is blended with, if there are any.
     chain : Chain or None
         Trees that refine what the network says, if there are any.
     trials : tuple of ColumnTrial
         How network and trees did on held-out cells, feature by feature, if that was tried.
+    n_labels : int
+        How many of the features are labels. They are nodes of the graph, or outputs of O_node.
     """
 
     schema: Schema
@@ -67,24 +80,44 @@ class GrapeModel:
     network: GrapeNetwork
     layout: Literal["dense", "edges"] = "dense"
     states: FeatureStates | None = None
+    linear: LinearPart | None = None
     chain: Chain | None = None
     trials: tuple[ColumnTrial, ...] = ()
+    n_labels: int = 0
 
     @classmethod
     def create(
         cls,
         schema: Schema,
-        encoded: Encoded,
+        numbers: npt.NDArray[np.float64],
         preset: Preset,
         *,
         generator: torch.Generator,
+        labels: tuple[int, ...] = (),
         o_edge: nn.Module | None = None,
+        o_node: nn.Module | None = None,
     ) -> GrapeModel:
-        """Make an untrained model for a table; a copy of ``o_edge`` becomes part of it."""
-        features = describe_features(schema)
-        scaling = Scaling.fit(encoded.numbers, preset.training.scaling, discrete=features.discrete)
-        network = GrapeNetwork(features, preset.network, generator, o_edge=copy.deepcopy(o_edge))
-        return cls(schema, preset, features, scaling, network)
+        """Make an untrained model for a table.
+
+        Parameters
+        ----------
+        schema : Schema
+            The columns.
+        numbers : ndarray of shape (rows, features)
+            Encoded rows, followed by the labels if there are any.
+        preset : Preset
+            Architecture and training recipe.
+        generator : torch.Generator
+            Where the weights are drawn from.
+        labels : tuple of int
+            For every label, 0 if it is a number, or how many classes it has.
+        o_edge, o_node : torch.nn.Module or None
+            The user's own heads; copies of them become part of the model.
+        """
+        features = describe_features(schema, labels)
+        scaling = Scaling.fit(numbers, preset.training.scaling, discrete=features.discrete)
+        network = _make_network(features, labels, preset, generator, o_edge=o_edge, o_node=o_node)
+        return cls(schema, preset, features, scaling, network, n_labels=len(labels))
 
     def continued(self, preset: Preset) -> GrapeModel:
         """Return a copy to go on training with another recipe; this model stays as it is."""
@@ -94,7 +127,15 @@ class GrapeModel:
                 "now ask for another architecture. Set warm_start=False to start afresh."
             )
         network = copy.deepcopy(self.network)
-        return replace(self, preset=preset, network=network, states=None, chain=None, trials=())
+        return replace(
+            self,
+            preset=preset,
+            network=network,
+            states=None,
+            linear=None,
+            chain=None,
+            trials=(),
+        )
 
     @property
     def device(self) -> torch.device:
@@ -120,17 +161,30 @@ class GrapeModel:
 
     def cells(self, numbers: npt.NDArray[np.float64]) -> Cells:
         """Turn encoded numbers into tensors."""
+        return Cells.from_numbers(self.scaled(numbers), self.features, device=self.device)
+
+    def node_cells(self, numbers: npt.NDArray[np.float64]) -> Cells:
+        """Turn encoded numbers into tensors, without labels that are not nodes of the graph."""
+        return self.cells(numbers).columns(slice(self.network.features.count))
+
+    def without_labels(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the encoded rows of a table with columns for the labels, which are not known."""
+        unknown = np.full((numbers.shape[0], self.n_labels), np.nan)
+        return np.hstack([numbers, unknown]) if self.n_labels else numbers
+
+    def scaled(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Scale encoded numbers, none of them too far out."""
         scaled = self.scaling.apply(numbers)
         continuous = list(self.features.continuous)
         scaled[:, continuous] = np.clip(scaled[:, continuous], -FARTHEST, FARTHEST)
-        return Cells.from_numbers(scaled, self.features, device=self.device)
+        return scaled
 
     def freeze_states(self, numbers: npt.NDArray[np.float64]) -> FeatureStates:
         """Return the states of the features on the graph of these rows."""
 
         def graphs() -> Iterator[Graph]:
             for rows in row_blocks(numbers.shape[0], self.block_rows):
-                cells = self.cells(numbers[rows]).pad(self.block_rows)
+                cells = self.node_cells(numbers[rows]).pad(self.block_rows)
                 yield self.network.graph(cells, self.layout)
 
         # Not inference_mode: its tensors could not take part in a caller's own training.
@@ -156,8 +210,29 @@ class GrapeModel:
             Predictions in the units of ``numbers``. Trees only look at missing cells; for an
             observed one it is what the network says.
         """
-        guess = self.predict_network(numbers, states=states)
+        guess = self.predict_start(numbers, states=states)
         return guess if self.chain is None else self.chain.refine(numbers, guess)
+
+    def predict_start(
+        self, numbers: npt.NDArray[np.float64], *, states: FeatureStates | None = None
+    ) -> Guess:
+        """Predict every cell of some rows by network and factors, without trees."""
+        guess = self.predict_network(numbers, states=states)
+        if self.linear is None:
+            return guess
+        factors, share = self.linear.factors, self.linear.shares[self.linear.factors.columns]
+        linear = self.factor_values(factors, numbers)
+        value = guess.value.copy()
+        value[:, factors.columns] = share * value[:, factors.columns] + (1 - share) * linear
+        return Guess(value, guess.chances)
+
+    def factor_values(
+        self, factors: Factors, numbers: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Return what factors say about their columns, in the units of ``numbers``."""
+        largest = np.finfo(np.float64).max
+        scaling = self.scaling.of(factors.columns)
+        return np.clip(scaling.undo(factors.predict(self.scaled(numbers))), -largest, largest)
 
     def predict_network(
         self, numbers: npt.NDArray[np.float64], *, states: FeatureStates | None = None
@@ -186,11 +261,14 @@ class GrapeModel:
         return Guess(value, chances)
 
     def _predict_block(self, numbers: npt.NDArray[np.float64], states: FeatureStates) -> Prediction:
-        cells = self.cells(numbers).pad(self.block_rows)
+        cells = self.node_cells(numbers).pad(self.block_rows)
         graph = self.network.graph(cells, self.layout)
         observations = self.network.encode_observations(graph, states)
         everywhere = build_pairs(cells.observed, "dense")
-        return self.network.predict(observations, states.final, everywhere)
+        prediction = self.network.predict(observations, states.final, everywhere)
+        if self.network.o_node is None:
+            return prediction
+        return prediction.beside(self.network.predict_labels(prediction))
 
     def tensors(self) -> dict[str, Tensor]:
         """Return everything of the model that is a tensor, by name, for a model file."""
@@ -202,6 +280,9 @@ class GrapeModel:
             "scaling.center": torch.from_numpy(self.scaling.center),
             "scaling.scale": torch.from_numpy(self.scaling.scale),
         }
+        if self.linear is not None:
+            arrays = self.linear.factors.arrays() | {"shares": self.linear.shares}
+            named |= {f"linear.{name}": torch.from_numpy(array) for name, array in arrays.items()}
         if self.chain is not None:
             arrays = self.chain.arrays()
             named |= {f"chain.{name}": torch.from_numpy(array) for name, array in arrays.items()}
@@ -213,6 +294,8 @@ class GrapeModel:
             "preset": self.preset.to_dict(),
             "layout": self.layout,
             "own_o_edge": isinstance(self.network.o_edge, CustomEdgeHead),
+            "own_o_node": self.network.o_node is not None and self.network.o_node.custom,
+            "labels": list(self.features.n_categories[self.features.count - self.n_labels :]),
             "trials": [asdict(trial) for trial in self.trials],
         }
 
@@ -224,21 +307,26 @@ class GrapeModel:
         tensors: dict[str, Tensor],
         *,
         o_edge: nn.Module | None = None,
+        o_node: nn.Module | None = None,
     ) -> GrapeModel:
-        """Rebuild a model from `description` and `tensors`; ``o_edge`` is copied."""
-        if description["own_o_edge"] and o_edge is None:
-            raise ConfigError(
-                "The model was fitted with an O_edge module of your own. "
-                "Pass the same module as load(path, o_edge=...)."
-            )
-        if o_edge is not None and not description["own_o_edge"]:
-            raise ConfigError("The model was fitted without an O_edge module. Load it without.")
+        """Rebuild a model from `description` and `tensors`; the user's heads are copied."""
+        for name, module in (("edge", o_edge), ("node", o_node)):
+            if description[f"own_o_{name}"] and module is None:
+                raise ConfigError(
+                    f"The model was fitted with an O_{name} module of your own. "
+                    f"Pass the same module as load(path, o_{name}=...)."
+                )
+            if module is not None and not description[f"own_o_{name}"]:
+                raise ConfigError(
+                    f"The model was fitted without an O_{name} module. Load it without."
+                )
         preset = Preset.from_dict(description["preset"])
-        features = describe_features(schema)
+        labels = tuple(description["labels"])
+        features = describe_features(schema, labels)
         if not features.count:
             raise ValueError("the schema has no column to impute")
-        network = GrapeNetwork(
-            features, preset.network, torch.Generator(), o_edge=copy.deepcopy(o_edge)
+        network = _make_network(
+            features, labels, preset, torch.Generator(), o_edge=o_edge, o_node=o_node
         )
         weights = {
             name.removeprefix("network."): tensor
@@ -248,11 +336,11 @@ class GrapeModel:
         try:
             network.load_state_dict(weights)
         except RuntimeError as error:
-            if o_edge is None:
+            if o_edge is None and o_node is None:
                 raise
             raise ConfigError(
-                f"The weights in the file do not fit the given O_edge module: {error}. Pass a "
-                "module built like the one at fit."
+                f"The weights in the file do not fit the given module: {error}. Pass a module "
+                "built like the one at fit."
             ) from error
         network.eval()
         layers = tuple(tensors[f"states.{i}"] for i in range(preset.network.layers + 1))
@@ -263,28 +351,72 @@ class GrapeModel:
             "scaling.center": (center, (features.count,)),
             "scaling.scale": (scale, (features.count,)),
         }
-        final = (features.count, preset.network.width)
+        final = (network.features.count, preset.network.width)
         rest = [*layers[1:], states.final]
         expected |= {f"states.{i}": (state, final) for i, state in enumerate(rest, start=1)}
         for name, (tensor, shape) in expected.items():
             if tuple(tensor.shape) != shape:
                 raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {shape}")
         scaling = Scaling(center.numpy(), scale.numpy())
-        prefix = "chain."
-        arrays = {k.removeprefix(prefix): t.numpy() for k, t in tensors.items() if k[:6] == prefix}
+        arrays = _arrays_of(tensors, "chain.")
         chain = Chain.from_arrays(arrays, features.n_categories, scaling) if arrays else None
+        arrays = _arrays_of(tensors, "linear.")
+        linear = None
+        if arrays:
+            shares = arrays.pop("shares")
+            if shares.shape != (features.count,):
+                raise ValueError(f"there are {shares.size} shares for {features.count} features")
+            linear = LinearPart(Factors.from_arrays(arrays, features.count), shares)
         trials = tuple(ColumnTrial(**trial) for trial in description["trials"])
         return cls(
-            schema, preset, features, scaling, network, description["layout"], states, chain, trials
+            schema,
+            preset,
+            features,
+            scaling,
+            network,
+            description["layout"],
+            states,
+            linear,
+            chain,
+            trials,
+            len(labels),
         )
 
 
-def describe_features(schema: Schema) -> Features:
-    """Return the feature nodes of a table."""
+def _arrays_of(tensors: dict[str, Tensor], prefix: str) -> dict[str, npt.NDArray[Any]]:
+    return {
+        name.removeprefix(prefix): tensor.numpy()
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def describe_features(schema: Schema, labels: tuple[int, ...] = ()) -> Features:
+    """Return the imputable columns of a table, followed by the labels."""
     columns = [schema.columns[j] for j in schema.features]
-    return Features(
-        tuple(
-            len(column.categories) if column.kind.is_discrete and column.categories else 0
-            for column in columns
-        )
+    n_categories = tuple(
+        len(column.categories) if column.kind.is_discrete and column.categories else 0
+        for column in columns
+    )
+    return Features(n_categories + labels)
+
+
+def _make_network(
+    features: Features,
+    labels: tuple[int, ...],
+    preset: Preset,
+    generator: torch.Generator,
+    *,
+    o_edge: nn.Module | None,
+    o_node: nn.Module | None,
+) -> GrapeNetwork:
+    as_nodes = preset.network.labels == "feature"
+    nodes = features.n_categories[: features.count - (0 if as_nodes else len(labels))]
+    return GrapeNetwork(
+        Features(nodes),
+        preset.network,
+        generator,
+        o_edge=copy.deepcopy(o_edge),
+        labels=Features(labels) if labels and not as_nodes else None,
+        o_node=copy.deepcopy(o_node),
     )

@@ -7,39 +7,46 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from grapefill.training.model import GrapeModel
 
-HEADER = ("column", "kind", "filled by", "held out", "constant", "network", "trees", "blend")
+PARTS = ("network", "factors", "trees")
+ERRORS = ("constant", "network", "factors", "trees", "blend")
 
 
 def summarise(model: GrapeModel) -> str:
     """Return a table of the columns that a model fills, and notes on how to read it."""
-    rows: list[tuple[str, ...]] = [HEADER]
-    shares = None if model.chain is None else model.chain.shares
-    for at, j in enumerate(model.schema.features):
-        column = model.schema.columns[j]
-        share = 1.0 if shares is None else float(shares[at])
-        row = [str(column.name), column.kind.value, _parts(share)]
-        if model.trials:
-            trial = model.trials[at]
-            errors = (trial.constant, trial.network, trial.trees, trial.blend)
-            row += [str(trial.cells), *map(_shown, errors)]
-        rows.append(tuple(row + [""] * (len(HEADER) - len(row))))
-    used = HEADER if model.trials else HEADER[:3]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(used))]
-    lines = ["  ".join(row[k].ljust(widths[k]) for k in range(len(used))).rstrip() for row in rows]
-    if model.trials:
+    trials = model.trials
+    errors = [name for name in ERRORS if any(getattr(t, name) is not None for t in trials)]
+    header = ["column", "kind", "filled by"] + (["held out", *errors] if trials else [])
+    rows = [header]
+    columns = [model.schema.columns[j] for j in model.schema.features]
+    named = [(str(column.name), column.kind.value) for column in columns]
+    named += [("label", "label")] * model.n_labels
+    for at, names in enumerate(named):
+        row = [*names, _parts(*_weights(model, at))]
+        if trials:
+            row += [str(trials[at].cells), *(_shown(getattr(trials[at], name)) for name in errors)]
+        rows.append(row)
+    widths = [max(map(len, texts)) for texts in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    if trials:
         lines += [
             "",
             "Errors are on observed cells that were held out for a while: mean absolute error of",
             "numbers, share of wrong categories. The constant is the median, or the most frequent",
-            "category. Network and trees were given more data, and more trees, afterwards.",
+            "category. All parts were given more data, and there are more trees, afterwards.",
         ]
     return "\n".join(lines)
 
 
-def _parts(share: float) -> str:
-    if share == 1:
-        return "network"
-    return "trees" if share == 0 else f"{share:.0%} network, {1 - share:.0%} trees"
+def _weights(model: GrapeModel, feature: int) -> tuple[float, float, float]:
+    """Return the weights of network, factors and trees."""
+    start = 1.0 if model.chain is None else float(model.chain.shares[feature])
+    network = 1.0 if model.linear is None else float(model.linear.shares[feature])
+    return start * network, start * (1 - network), 1 - start
+
+
+def _parts(*weights: float) -> str:
+    named = [(f"{w:.0%} {part}", part) for w, part in zip(weights, PARTS, strict=True) if w > 0]
+    return named[0][1] if len(named) == 1 else ", ".join(text for text, _ in named)
 
 
 def _shown(error: float | None) -> str:

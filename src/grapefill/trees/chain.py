@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from grapefill.trees.forest import Forest
 from grapefill.trees.guess import Guess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
 
     import numpy.typing as npt
@@ -133,6 +133,8 @@ class Growth:
         ``time.perf_counter()`` by which to be done; rounds that would not make it are left out.
     report : callable or None
         Called after every forest with how many are done and how many are planned.
+    weights : dict of int to ndarray of shape (rows,)
+        For a feature whose cells do not all count the same, how much they do, above 0.
     """
 
     config: ForestConfig
@@ -141,6 +143,7 @@ class Growth:
     seed: int
     deadline: float | None = None
     report: Callable[[int, int], None] | None = None
+    weights: Mapping[int, FloatArray] = field(default_factory=dict)
 
     def grow(
         self,
@@ -199,6 +202,7 @@ class Growth:
                         n_categories=self.n_categories[j],
                         input_share=self.config.input_share,
                         min_split=min_split,
+                        weights=self.weights[j][known] if j in self.weights else None,
                         pool=pool,
                     )
                     work.refine(j, forests[j], shares[j], pool)

@@ -34,11 +34,11 @@ class ForestConfig:
     """
 
     rounds: int = 0
-    trees: int = 24
+    trees: int = 32
     early_trees: int = 8
     trial_trees: int = 16
     input_share: float = 0.5
-    most_nodes: int = 8_000_000
+    most_nodes: int = 12_000_000
     most_columns: int = 256
 
     def __post_init__(self) -> None:

@@ -70,6 +70,7 @@ class Forest:
         n_categories: int = 0,
         input_share: float = 0.5,
         min_split: int = 3,
+        weights: FloatArray | None = None,
         pool: Executor | None = None,
     ) -> Forest:
         """Grow a forest.
@@ -95,6 +96,8 @@ class Forest:
             Share of the inputs that a split chooses from.
         min_split : int
             A node with fewer rows than that is a leaf.
+        weights : ndarray of shape (rows,) or None
+            How much every row counts, above 0; None for all the same.
         pool : Executor or None
             Threads to grow the trees in.
         """
@@ -114,10 +117,11 @@ class Forest:
                 min_samples_split=min_split,
                 random_state=int(random.integers(2**31)),
             )
-            tree.fit(inputs, guide, check_input=False)
+            tree.fit(inputs, guide, sample_weight=weights, check_input=False)
             state = tree.tree_.__getstate__()
             value = np.zeros(state["node_count"])
-            shuffled = random.permutation(rows)
+            # Of the rows in a leaf, the last one writes its value.
+            shuffled = _shuffle(rows, weights, random)
             value[tree.tree_.apply(inputs)[shuffled]] = target[shuffled]
             return _tree_of(state["nodes"], value, inputs.shape[1], state["max_depth"])
 
@@ -204,6 +208,16 @@ class Forest:
                 )
             )
         return cls(trees, columns, n_categories)
+
+
+def _shuffle(
+    rows: int, weights: FloatArray | None, random: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Draw an order of rows in which a row is last among some with a chance like its weight."""
+    if weights is None:
+        return random.permutation(rows)
+    # Efraimidis, Spirakis: Weighted random sampling with a reservoir, 2006.
+    return np.argsort(-random.exponential(size=rows) / weights, kind="stable")
 
 
 def _make_tree(
