@@ -13,11 +13,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "grapefill needs Python 3.11 or newer; try: make PYTHON=python3.11 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet \
-		-c constraints.txt --editable '.[demo,benchmarks,dev]'
+		-c constraints.txt --editable '.[benchmarks,dev]'
 	@touch $@
 
 demo: $(INSTALLED)  ## Fill a real table and show it before and after
-	$(BIN)/python examples/demo.py
+	$(BIN)/grapefill demo --folder demo-output
 
 test: lint  ## Lint, check types, run every test and print coverage
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --cov

@@ -60,11 +60,12 @@ class GrapeEstimator(BaseEstimator):
     model_: GrapeModel | None
     history_: History
     schema_: Schema
+    notes_: dict[str, Any]
     # Parameters that hold the user's own modules.
     _heads: ClassVar[tuple[str, ...]] = ("o_edge",)
     _predicts_labels: ClassVar[bool] = False
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted estimator to one file: safetensors and JSON, never pickle.
 
         Not stored are `callbacks`, a `random_state` that is not an int, and the class of your own
@@ -74,6 +75,9 @@ class GrapeEstimator(BaseEstimator):
         ----------
         path : str or Path
             The file; by habit its name ends in ``.grape``.
+        notes : dict or None
+            Whatever else should be in the file, of plain JSON types; `load` gives it back as the
+            attribute ``notes_``. None keeps the notes that the estimator was loaded with.
         """
         check_is_fitted(self)
         left_out = (*self._heads, "callbacks")
@@ -84,6 +88,7 @@ class GrapeEstimator(BaseEstimator):
             "extras": self._extras(),
             "history": self.history_.to_dict(),
             "model": None if self.model_ is None else self.model_.description(),
+            "notes": dict(getattr(self, "notes_", {}) if notes is None else notes),
         }
         tensors = {} if self.model_ is None else self.model_.tensors()
         write_model(path, estimator=type(self).__name__, tensors=tensors, description=description)
@@ -148,6 +153,7 @@ class GrapeEstimator(BaseEstimator):
         estimator.history_ = History.from_dict(stored["history"])
         estimator._remember(schema)
         estimator._set_extras(stored["extras"])
+        estimator.notes_ = stored.get("notes", {})
         return estimator
 
     def _extras(self) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from grapefill.errors import InputError
+
+if TYPE_CHECKING:
+    from grapefill.files.cells.formats import ColumnFormat
 
 __all__ = ["Changes", "apply_changes", "find_missing"]
 
@@ -33,12 +36,15 @@ class Changes:
         For a column, which rows lose their value.
     added : list of (str, pyarrow.ChunkedArray)
         New columns and their names.
+    formats : dict of str to ColumnFormat
+        How some of the new columns are written.
     """
 
     rows: int
     filled: dict[int, tuple[Bools, Any]]
     erased: dict[int, Bools]
     added: list[tuple[str, Any]]
+    formats: dict[str, ColumnFormat] = field(default_factory=dict)
 
     @classmethod
     def between(cls, before: Any, after: Any, *, erase: bool, name: str) -> Changes:

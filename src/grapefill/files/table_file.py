@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import OutputError
@@ -63,6 +64,7 @@ class TableFile(ABC):
         *,
         overwrite: bool = False,
         erase: bool = False,
+        formats: Mapping[str, ColumnFormat] | None = None,
     ) -> None:
         """Write the file again, with values in cells that had none.
 
@@ -80,6 +82,8 @@ class TableFile(ABC):
             Whether a file at `path` may be replaced. The input never is.
         erase : bool
             Whether cells that are null in `table` lose their value.
+        formats : mapping of str to ColumnFormat or None
+            How columns that are added to a text are written; plainly if not given.
 
         Raises
         ------
@@ -93,7 +97,7 @@ class TableFile(ABC):
         changes = Changes.between(self.frame, table, erase=erase, name=self.name)
         target = self._target(path)
         if target.format == self.place.format:
-            pieces = self._pieces(changes)
+            pieces = self._pieces(replace(changes, formats=dict(formats or {})))
         else:
             from grapefill.files.convert import table_pieces
 

@@ -204,7 +204,8 @@ class DelimitedFile(TableFile):
             return None
         columns = []
         for name, column in changes.added:
-            shown = iter(write_plain(column.drop_null().combine_chunks()))
+            values, shape = column.drop_null().combine_chunks(), changes.formats.get(name)
+            shown = iter(write_plain(values) if shape is None else write_values(values, shape))
             texts = [next(shown) if there else "" for there in column.is_valid().to_pylist()]
             self._require_encodable(texts, f"column {name!r}")
             columns.append(self._cells(texts))

@@ -1,0 +1,1 @@
+"""The command line: reads files, calls down, shows progress, results and errors."""

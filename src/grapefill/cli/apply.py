@@ -1,0 +1,108 @@
+"""``apply``: fill a table, or predict from it, with a model that was kept."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from grapefill.cli.arguments import Reading, Running
+from grapefill.cli.columns import Plan, select_columns
+from grapefill.cli.impute import fill, report
+from grapefill.cli.terminal import Terminal
+from grapefill.cli.work import default_output, open_table
+
+if TYPE_CHECKING:
+    from grapefill.estimator import GrapeEstimator
+
+__all__ = ["apply"]
+
+EXAMPLES = """\
+Examples:
+
+  grapefill fit data.csv --model prices.grape
+
+  grapefill apply prices.grape new.csv -o filled.csv"""
+
+
+def apply(
+    model: str,
+    data: str,
+    /,
+    *,
+    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
+    device: str | None = None,
+    reading: Reading = Reading(),
+    running: Running = Running(),
+) -> None:
+    """Fill a table, or predict from it, with a model that was kept.
+
+    The columns are read as they were when the model was made.
+
+    Parameters
+    ----------
+    model
+        The file of the model, from 'grapefill fit', 'impute' or 'predict' with --model.
+    data
+        A table with the same columns; - for standard input.
+    output
+        Where the result goes, - for standard output. Without it, -filled or -predicted is added to
+        the name.
+    device
+        Where to compute: auto, cpu, cuda or mps.
+    """
+    from grapefill.cli.predict import predict_rows
+    from grapefill.files.places import check_output
+
+    terminal = Terminal.current(quiet=running.quiet)
+    started = time.perf_counter()
+    if output is not None:
+        check_output(output, inputs=[data, model], overwrite=running.overwrite)
+    estimator = _load(model, device)
+    predicts = hasattr(estimator, "predict")
+    if output is None:
+        output = default_output(data, "predicted" if predicts else "filled")
+        check_output(output, inputs=[data, model], overwrite=running.overwrite)
+    notes = estimator.notes_
+    kept = notes.get("reading", {})
+    reading = replace(
+        reading,
+        na=(*kept.get("na", ()), *reading.na),
+        only_na=reading.only_na or bool(kept.get("only_na")),
+    )
+    types = dict(notes.get("types") or _types_of(estimator))
+    if predicts:
+        predict_rows(estimator, data, output, reading, running, types=types)
+        return
+    file = open_table(data, reading, types, terminal)
+    plan = Plan.from_dict(notes.get("plan", {}))
+    table = select_columns(estimator, plan.prepare(file), file.name)
+    filled = fill(estimator, plan, table, terminal)
+    file.write(output, filled, overwrite=running.overwrite)
+    seconds = time.perf_counter() - started
+    report(terminal, estimator, table, filled, output=output, seconds=seconds)
+
+
+def _load(path: str, device: str | None) -> GrapeEstimator:
+    from grapefill.files.model import read_model
+    from grapefill.imputer import GrapeImputer
+    from grapefill.predictor import GrapeClassifier, GrapeRegressor
+
+    name = read_model(path).estimator
+    known: dict[str, type[GrapeEstimator]] = {
+        cls.__name__: cls for cls in (GrapeImputer, GrapeRegressor, GrapeClassifier)
+    }
+    return known.get(name, GrapeImputer).load(path, device=device)
+
+
+def _types_of(estimator: GrapeEstimator) -> dict[str, Any]:
+    """Return what columns were at fit, for a model that was not made from a file of text."""
+    words = {"number": "decimal", "text": "text", "boolean": "boolean", "datetime": "date"}
+    schema = estimator.schema_
+    return {
+        str(name): words[column.family]
+        for name, column in zip(schema.names or (), schema.columns, strict=True)
+        if column.imputable and column.family in words
+    }

@@ -1,0 +1,210 @@
+"""Options that several commands share, in the groups in which the help shows them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from cyclopts import Group, Parameter
+
+from grapefill.errors import ConfigError
+
+__all__ = ["Columns", "Reading", "Running", "Training", "read_seconds", "read_settings"]
+
+_TRAINING = Group("Training", sort_key=2)
+_COLUMNS = Group("Columns", sort_key=3)
+_READING = Group("Reading the file", sort_key=4)
+_RUNNING = Group("Running", sort_key=5)
+
+# Without this, every list has an option that empties it.
+_REPEAT = Parameter(negative="", show_default=False)
+_PLAIN = Parameter(negative="", show_default=False)
+_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+
+
+@Parameter(name="*", group=_TRAINING)
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How to train.
+
+    Parameters
+    ----------
+    preset
+        How thorough to be.
+    time_limit
+        Stop training after that long: 90, 90s, 5m or 1h.
+    seed
+        Where randomness starts; the same seed gives the same result on the same machine.
+    device
+        Where to train: auto, cpu, cuda or mps.
+    change
+        Change a setting of the preset, such as max_steps=500. Can be repeated.
+    """
+
+    preset: Literal["default", "fast", "paper"] = "default"
+    time_limit: Annotated[str | None, Parameter(name=["--time-limit", "-t"])] = None
+    seed: int = 0
+    device: str = "auto"
+    change: Annotated[tuple[str, ...], _REPEAT, Parameter(name="--set")] = ()
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of an estimator."""
+        return {
+            "preset": self.preset,
+            "settings": read_settings(self.change) or None,
+            "time_limit": None if self.time_limit is None else read_seconds(self.time_limit),
+            "random_state": self.seed,
+            "device": self.device,
+        }
+
+
+@Parameter(name="*", group=_COLUMNS)
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """What columns are, where their cells do not tell. Each can be repeated, or list several.
+
+    Parameters
+    ----------
+    ignore
+        Columns to leave as they are and not to learn from, such as identifiers.
+    categorical
+        Columns of categories, even if they look like numbers.
+    ordinal
+        Columns of whole numbers, or of levels: size=small,medium,large.
+    continuous
+        Columns of numbers with anything in between.
+    text
+        Columns to read as text, such as codes.
+    bounds
+        Limits for what is filled in: age=0:120, price=0: for one limit only.
+    """
+
+    ignore: Annotated[tuple[str, ...], _REPEAT] = ()
+    categorical: Annotated[tuple[str, ...], _REPEAT] = ()
+    ordinal: Annotated[tuple[str, ...], _REPEAT] = ()
+    continuous: Annotated[tuple[str, ...], _REPEAT] = ()
+    text: Annotated[tuple[str, ...], _REPEAT] = ()
+    bounds: Annotated[tuple[str, ...], _REPEAT] = ()
+
+
+@Parameter(name="*", group=_READING)
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How to read a file, where it does not tell itself.
+
+    Parameters
+    ----------
+    na
+        A further text for missing cells, such as -999. Can be repeated.
+    only_na
+        Take only empty cells and what --na names for missing, not NA, NaN, null and the like.
+    delimiter
+        What separates cells: a character, or tab.
+    decimal
+        The decimal mark, a point or a comma.
+    encoding
+        The encoding, such as latin-1.
+    day_first, month_first
+        What comes first in dates like 01/02/2024.
+    no_header
+        Take the first line for values, not names.
+    no_quotes
+        Take quotes for ordinary characters.
+    sheet
+        The sheet of a workbook, by its name or number.
+    format
+        The format, if the suffix does not tell.
+    """
+
+    na: Annotated[tuple[str, ...], _REPEAT, Parameter(allow_leading_hyphen=True)] = ()
+    only_na: Annotated[bool, _PLAIN] = False
+    delimiter: str | None = None
+    decimal: Literal[".", ","] | None = None
+    encoding: str | None = None
+    day_first: Annotated[bool, _PLAIN] = False
+    month_first: Annotated[bool, _PLAIN] = False
+    no_header: Annotated[bool, _PLAIN] = False
+    no_quotes: Annotated[bool, _PLAIN] = False
+    sheet: str | None = None
+    format: Literal["delimited", "parquet", "arrow", "excel", "json"] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of `read_table`."""
+        order = True if self.day_first else False if self.month_first else None
+        return {
+            "na": self.na,
+            "usual_na": not self.only_na,
+            "delimiter": self.delimiter,
+            "decimal": self.decimal,
+            "encoding": self.encoding,
+            "day_first": order,
+            "header": not self.no_header,
+            "quote": "" if self.no_quotes else '"',
+            "sheet": self.sheet,
+            "format": self.format,
+        }
+
+
+@Parameter(name="*", group=_RUNNING)
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """What to show, and what may be replaced.
+
+    Parameters
+    ----------
+    overwrite
+        Replace files that exist. The input is never replaced.
+    quiet
+        Show nothing but errors.
+    debug
+        Show where in the program an error arose.
+    """
+
+    overwrite: Annotated[bool, _PLAIN] = False
+    quiet: Annotated[bool, _PLAIN, Parameter(name=["--quiet", "-q"])] = False
+    debug: Annotated[bool, _PLAIN] = False
+
+
+def read_seconds(text: str) -> float:
+    """Return a time in seconds.
+
+    Examples
+    --------
+    >>> read_seconds("90"), read_seconds("1.5m")
+    (90.0, 90.0)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)?\s*", text)
+    if match is None or float(match[1]) == 0:
+        raise ConfigError(f"--time-limit cannot be {text!r}. Write it like 90, 90s, 5m or 1h.")
+    return float(match[1]) * _UNITS[match[2] or ""]
+
+
+def read_settings(texts: tuple[str, ...]) -> dict[str, Any]:
+    """Return settings of a preset.
+
+    Examples
+    --------
+    >>> read_settings(("max_steps=500", "width=32", "loss=absolute", "dropout=0.1,0.6"))
+    {'max_steps': 500, 'width': 32, 'loss': 'absolute', 'dropout': (0.1, 0.6)}
+    """
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"--set cannot be {text!r}. Write it like max_steps=500.")
+        parts = [_value(part.strip()) for part in value.split(",")]
+        settings[name.strip().replace("-", "_")] = parts[0] if len(parts) == 1 else tuple(parts)
+    return settings
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

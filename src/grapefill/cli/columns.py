@@ -1,0 +1,218 @@
+"""What the options say about columns, for the columns that a file has."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from grapefill.errors import ConfigError, InputError, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from grapefill.cli.arguments import Columns
+    from grapefill.estimator import GrapeEstimator
+    from grapefill.files import TableFile
+
+__all__ = ["Plan", "find_columns", "select_columns", "text_columns"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done with the columns of a file.
+
+    Parameters
+    ----------
+    kinds : dict of str to str
+        Kinds that are not left to be found out.
+    levels : dict of str to list of str
+        The order of the levels of ordinal columns of text.
+    bounds : dict of str to (float or None, float or None)
+        Limits for what is filled in.
+    """
+
+    kinds: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, list[str]] = field(default_factory=dict)
+    bounds: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+
+    @classmethod
+    def make(cls, columns: Columns, file: TableFile) -> Plan:
+        """Read the options and hold them against the columns of a file.
+
+        Raises
+        ------
+        InputError
+            If an option names a column that the file does not have.
+        """
+        names = file.frame.column_names
+        kinds: dict[str, str] = {}
+        levels: dict[str, list[str]] = {}
+        for kind in ("categorical", "continuous"):
+            for name in find_columns(getattr(columns, kind), names, f"--{kind}"):
+                kinds[name] = kind
+        for given in columns.ordinal:
+            name, equals, listed = given.partition("=")
+            if equals and given not in names:
+                (name,) = find_columns([name], names, "--ordinal")
+                levels[name] = [level.strip() for level in listed.split(",")]
+                kinds[name] = "ordinal"
+            else:
+                kinds |= dict.fromkeys(find_columns([given], names, "--ordinal"), "ordinal")
+        for name in find_columns(columns.ignore, names, "--ignore"):
+            kinds[name] = "passthrough"
+        bounds = dict(_read_bounds(given, names) for given in columns.bounds)
+        return cls(kinds, levels, bounds)
+
+    def without_empty(self, file: TableFile) -> Plan:
+        """Return a plan that leaves columns without any value as they are."""
+        from grapefill.files.changes import find_missing
+
+        frame = file.frame
+        empty = [n for n in frame.column_names if find_missing(frame[n]).all()]
+        if len(empty) == frame.num_columns:
+            raise InputError(f"{file.name} has no values at all: there is nothing to learn from.")
+        new = [name for name in empty if self.kinds.get(name) != "passthrough"]
+        if new:
+            listed = ", ".join(map(repr, new[:10])) + (", ..." if len(new) > 10 else "")
+            warn(f"These columns have no value and stay empty: {listed}.")
+        return Plan(self.kinds | dict.fromkeys(empty, "passthrough"), self.levels, self.bounds)
+
+    def prepare(self, file: TableFile) -> Any:
+        """Return the table of a file with its levels in their order."""
+        pa: Any = import_module("pyarrow")
+        pc: Any = import_module("pyarrow.compute")
+        frame = file.frame
+        for name, levels in self.levels.items():
+            if name not in frame.column_names:
+                continue
+            texts = frame[name].cast(pa.string())
+            codes = pc.index_in(texts, value_set=pa.array(levels))
+            strange = pc.and_(pc.is_null(codes), pc.is_valid(texts))
+            if pc.any(strange).as_py():
+                row = int(strange.to_numpy().argmax())
+                raise InputError(
+                    f"{file.where(row).capitalize()} of {file.name}, column {name!r}: "
+                    f"{texts[row].as_py()!r} is not one of its levels {', '.join(levels)}. List "
+                    "all levels, from the lowest to the highest."
+                )
+            known = pa.array(levels)
+            chunks = [
+                pa.DictionaryArray.from_arrays(chunk, known, ordered=True) for chunk in codes.chunks
+            ]
+            at = frame.column_names.index(name)
+            frame = frame.set_column(at, name, pa.chunked_array(chunks))
+        return frame
+
+    def hold(self, before: Any, after: Any) -> Any:
+        """Return a filled table with what was filled in held within the bounds."""
+        pc: Any = import_module("pyarrow.compute")
+        for name, (lower, upper) in self.bounds.items():
+            if name not in after.column_names:
+                continue
+            column = after[name]
+            held = column
+            if lower is not None:
+                held = pc.max_element_wise(held, _scalar(lower, column, up=True))
+            if upper is not None:
+                held = pc.min_element_wise(held, _scalar(upper, column, up=False))
+            held = pc.if_else(pc.is_null(before[name], nan_is_null=True), held, column)
+            at = after.column_names.index(name)
+            after = after.set_column(at, after.schema.field(at), held.cast(column.type))
+        return after
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        bounds = {name: list(limits) for name, limits in self.bounds.items()}
+        return {"levels": self.levels, "bounds": bounds}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Plan:
+        """Rebuild a plan from `to_dict`; kinds are a matter of fitting."""
+        bounds = {name: (low, high) for name, (low, high) in plain.get("bounds", {}).items()}
+        return cls({}, dict(plain.get("levels", {})), bounds)
+
+
+def text_columns(columns: Columns) -> dict[str, str]:
+    """Return the types of columns that are to be read as text, before the file is."""
+    names = [name for given in columns.text for name in (given, *given.split(","))]
+    names += [given.partition("=")[0] for given in columns.ordinal if "=" in given]
+    return {name.strip(): "text" for name in names}
+
+
+def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> list[str]:
+    """Return the columns that an option names, one by one or separated by commas.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> find_columns(["a,b", "c, d"], ["a", "b", "c, d"], "--ignore")
+    ['a', 'b', 'c, d']
+    """
+    found = []
+    for text in given:
+        parts = [text] if text in names else [part.strip() for part in text.split(",")]
+        for part in parts:
+            if part not in names:
+                close = difflib.get_close_matches(part, names, 1)
+                hint = f"Did you mean {close[0]!r}?" if close else f"It has {_listed(names)}."
+                raise InputError(f"{option} names the column {part!r}, which is not there. {hint}")
+            found.append(part)
+    return found
+
+
+def select_columns(estimator: GrapeEstimator, table: Any, name: str) -> Any:
+    """Return the columns of a table that a model was made from, in their order.
+
+    Raises
+    ------
+    InputError
+        If some are not there.
+    """
+    wanted = [str(each) for each in estimator.schema_.names or table.column_names]
+    lacking = [each for each in wanted if each not in table.column_names]
+    if lacking:
+        raise InputError(
+            f"{name} lacks columns that the model was made from: {_listed(lacking)}. Add them; "
+            "they may be empty."
+        )
+    return table.select(wanted)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+
+
+def _read_bounds(given: str, names: Sequence[str]) -> tuple[str, tuple[float | None, float | None]]:
+    name, equals, limits = given.rpartition("=")
+    lower, colon, upper = limits.partition(":")
+    try:
+        if not equals or not colon:
+            raise ValueError
+        low = float(lower) if lower.strip() else None
+        high = float(upper) if upper.strip() else None
+    except ValueError:
+        raise ConfigError(
+            f"--bounds cannot be {given!r}. Write it like age=0:120, or price=0: for one limit."
+        ) from None
+    if low is not None and high is not None and low > high:
+        raise ConfigError(f"--bounds {given!r} has its lower limit above its upper one.")
+    (found,) = find_columns([name], names, "--bounds")
+    return found, (low, high)
+
+
+def _scalar(limit: float, column: Any, *, up: bool) -> Any:
+    """Return a limit as a value of a column; for integers the next one inside."""
+    pa: Any = import_module("pyarrow")
+    if pa.types.is_integer(column.type):
+        import math
+
+        return pa.scalar(math.ceil(limit) if up else math.floor(limit), column.type)
+    if not pa.types.is_floating(column.type):
+        raise ConfigError("--bounds are for columns of numbers.")
+    return pa.scalar(limit, column.type)

@@ -1,0 +1,175 @@
+"""``impute`` and ``fit``: learn from a table, fill it, keep what was learned."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from grapefill.cli.arguments import Columns, Reading, Running, Training
+from grapefill.cli.columns import Plan, text_columns
+from grapefill.cli.terminal import Terminal
+from grapefill.cli.work import default_output, in_slices, join_tables, open_table, train
+
+if TYPE_CHECKING:
+    from grapefill.files import TableFile
+    from grapefill.imputer import GrapeImputer
+
+__all__ = ["fit", "impute"]
+
+EXAMPLES = """\
+Examples:
+
+  grapefill impute data.csv -o filled.csv
+
+  grapefill impute data.csv -o filled.csv --preset fast --na -999 --ignore id
+
+  grapefill impute survey.xlsx --sheet answers --ordinal "size=small,medium,large"
+
+  zcat data.csv.gz | grapefill impute - --quiet > filled.csv"""
+
+FIT_EXAMPLES = """\
+Examples:
+
+  grapefill fit data.csv --model prices.grape
+
+  grapefill apply prices.grape new.csv -o filled.csv"""
+
+
+def impute(
+    data: str,
+    /,
+    *,
+    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
+    model: Annotated[str | None, Parameter(name=["--model", "-m"])] = None,
+    indicator: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    training: Training = Training(),
+    columns: Columns = Columns(),
+    reading: Reading = Reading(),
+    running: Running = Running(),
+) -> None:
+    """Fill the holes of a table, and leave every other cell exactly as it was.
+
+    Parameters
+    ----------
+    data
+        The table: CSV, TSV, Parquet, Feather, Arrow, Excel or JSON lines, perhaps with .gz or .zst
+        behind it; - for standard input.
+    output
+        Where the filled table goes, - for standard output. Without it, -filled is added to the
+        name.
+    model
+        Keep the model in this file, for 'grapefill apply'.
+    indicator
+        Add columns that tell which cells were filled.
+    """
+    from grapefill.files.places import check_output
+
+    terminal = Terminal.current(quiet=running.quiet)
+    output = default_output(data, "filled") if output is None else output
+    check_output(output, inputs=[data], overwrite=running.overwrite)
+    if model is not None:
+        check_output(model, inputs=[data, output], overwrite=running.overwrite)
+    started = time.perf_counter()
+    file, plan, table = _open(data, columns, reading, terminal)
+    imputer = _fit(table, plan, training, terminal, indicator=indicator)
+    filled = fill(imputer, plan, table, terminal)
+    file.write(output, filled, overwrite=running.overwrite)
+    if model is not None:
+        imputer.save(model, notes=_notes(file, plan, reading))
+    seconds = time.perf_counter() - started
+    report(terminal, imputer, table, filled, output=output, seconds=seconds)
+    if model is not None:
+        terminal.show(f"The model:        {model}", to_error=output == "-")
+
+
+def fit(
+    data: str,
+    /,
+    *,
+    model: Annotated[str, Parameter(name=["--model", "-m"])],
+    indicator: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    training: Training = Training(),
+    columns: Columns = Columns(),
+    reading: Reading = Reading(),
+    running: Running = Running(),
+) -> None:
+    """Learn from a table, to fill others like it with 'grapefill apply'.
+
+    Parameters
+    ----------
+    data
+        The table: CSV, TSV, Parquet, Feather, Arrow, Excel or JSON lines, perhaps with .gz or .zst
+        behind it; - for standard input.
+    model
+        The file for the model.
+    indicator
+        Let 'grapefill apply' add columns that tell which cells were filled.
+    """
+    from grapefill.files.places import check_output
+
+    terminal = Terminal.current(quiet=running.quiet)
+    check_output(model, inputs=[data], overwrite=running.overwrite)
+    file, plan, table = _open(data, columns, reading, terminal)
+    imputer = _fit(table, plan, training, terminal, indicator=indicator)
+    imputer.save(model, notes=_notes(file, plan, reading))
+    terminal.show(imputer.summary(), "", f"The model: {model}")
+
+
+def _open(
+    data: str, columns: Columns, reading: Reading, terminal: Terminal
+) -> tuple[TableFile, Plan, Any]:
+    file = open_table(data, reading, text_columns(columns), terminal)
+    plan = Plan.make(columns, file).without_empty(file)
+    return file, plan, plan.prepare(file)
+
+
+def _fit(
+    table: Any, plan: Plan, training: Training, terminal: Terminal, *, indicator: bool
+) -> GrapeImputer:
+    from grapefill.imputer import GrapeImputer
+
+    def start(callbacks: list[Any]) -> GrapeImputer:
+        imputer = GrapeImputer(
+            **training.parameters(), kinds=plan.kinds, add_indicator=indicator, callbacks=callbacks
+        )
+        return imputer.fit(table)
+
+    return train(terminal, start)
+
+
+def fill(imputer: GrapeImputer, plan: Plan, table: Any, terminal: Terminal) -> Any:
+    """Return a table filled, some rows after the other."""
+    filled = in_slices(terminal, "Filling", table, imputer.transform, join_tables)
+    return plan.hold(table, filled)
+
+
+def _notes(file: TableFile, plan: Plan, reading: Reading) -> dict[str, Any]:
+    """Return what 'apply' has to know besides the model."""
+    kept = {"na": list(reading.na), "only_na": reading.only_na}
+    return {"types": file.types, "plan": plan.to_dict(), "reading": kept}
+
+
+def report(
+    terminal: Terminal,
+    imputer: GrapeImputer,
+    table: Any,
+    filled: Any,
+    *,
+    output: str,
+    seconds: float,
+) -> None:
+    """Show what was filled in, how good that is, and where it is."""
+    from grapefill.cli.summary import summarise_columns, summary_table
+
+    to_error = output == "-"
+    found = summarise_columns(imputer, table, filled)
+    cells = sum(column.filled for column in found)
+    if found:
+        terminal.show(*summary_table(found), "", to_error=to_error)
+        words = f"{cells:,} cells were filled in {seconds:.1f} seconds."
+    else:
+        words = "No cell was missing; the table is unchanged."
+    place = "standard output" if to_error else output
+    terminal.show(words, f"The filled table: {place}", to_error=to_error)

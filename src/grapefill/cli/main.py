@@ -1,0 +1,119 @@
+"""The application: its commands, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, NoReturn
+
+from cyclopts import App, CycloptsError, Group
+
+from grapefill._version import __version__
+from grapefill.cli.apply import EXAMPLES as APPLY_EXAMPLES
+from grapefill.cli.apply import apply
+from grapefill.cli.demo import demo
+from grapefill.cli.impute import EXAMPLES as IMPUTE_EXAMPLES
+from grapefill.cli.impute import FIT_EXAMPLES, fit, impute
+from grapefill.cli.predict import EXAMPLES as PREDICT_EXAMPLES
+from grapefill.cli.predict import predict
+from grapefill.cli.terminal import Terminal, in_words_of_the_command_line
+from grapefill.errors import GrapefillError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["app", "main", "run"]
+
+USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+
+HELP = "Fill the holes in any table, and predict from tables with holes."
+EPILOGUE = """\
+Start with:
+
+  grapefill demo                            fill a real table and see it before and after
+
+  grapefill impute data.csv -o filled.csv   fill a table of your own
+
+'grapefill COMMAND --help' explains a command."""
+
+app = App(
+    name="grapefill",
+    help=HELP,
+    help_epilogue=EPILOGUE,
+    help_format="plaintext",
+    version=__version__,
+    suppress_keyboard_interrupt=False,
+    group_parameters=Group("Files", sort_key=1),
+    group_arguments=Group("Files", sort_key=1),
+)
+app.command(impute, help_epilogue=IMPUTE_EXAMPLES)
+app.command(fit, help_epilogue=FIT_EXAMPLES)
+app.command(apply, help_epilogue=APPLY_EXAMPLES)
+app.command(predict, help_epilogue=PREDICT_EXAMPLES)
+app.command(demo)
+app.register_install_completion_command(help="Install completion for your shell.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return the exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None
+        What stands behind ``grapefill`` on the command line; None takes it from there.
+
+    Returns
+    -------
+    int
+        0, or 2 for a command that is not understood, 1 for one that fails, 130 after Ctrl-C.
+    """
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in tokens
+    terminal = Terminal()
+    with warnings.catch_warnings(), terminal.as_current():
+        warnings.simplefilter("default" if debug else "ignore")
+        warnings.simplefilter("always", UserWarning)
+        if not debug:
+            warnings.showwarning = terminal.show_warning  # type: ignore[assignment]
+        try:
+            app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        except CycloptsError as error:
+            return _fail(terminal, f"{error} See 'grapefill --help'.", USAGE)
+        except GrapefillError as error:
+            if debug:
+                raise
+            return _fail(terminal, in_words_of_the_command_line(str(error)), FAILURE)
+        except KeyboardInterrupt:
+            return _fail(terminal, "Interrupted. Nothing was written.", INTERRUPTED)
+        except BrokenPipeError:
+            # Whoever read our output has enough; Python would complain when it closes the pipe.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return FAILURE
+        except MemoryError:
+            if debug:
+                raise
+            message = "There is not enough memory for this table. Try fewer rows or columns."
+            return _fail(terminal, message, FAILURE)
+        except Exception as error:
+            if debug:
+                raise
+            message = (
+                f"Something went wrong that should not have: {type(error).__name__}: {error}. "
+                "Please report it with what --debug shows."
+            )
+            return _fail(terminal, message, FAILURE)
+    return 0
+
+
+def _fail(terminal: Terminal, message: str, code: int) -> int:
+    from rich.text import Text
+
+    prefix = ("Error: ", "bold red") if code != INTERRUPTED else ""
+    terminal.notes.print(Text.assemble(prefix, message), soft_wrap=True)
+    return code
+
+
+def run() -> NoReturn:
+    """Run the command line; where the command `grapefill` begins."""
+    sys.exit(main())

@@ -1,0 +1,263 @@
+"""``predict``: learn a column from one table and predict it for another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from grapefill.cli.arguments import Columns, Reading, Running, Training
+from grapefill.cli.columns import Plan, find_columns, select_columns, text_columns
+from grapefill.cli.terminal import Terminal
+from grapefill.cli.work import default_output, in_slices, open_table, train
+from grapefill.errors import InputError, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grapefill.files import TableFile
+    from grapefill.predictor import GrapePredictor
+
+__all__ = ["predict", "predict_rows"]
+
+EXAMPLES = """\
+Examples:
+
+  grapefill predict train.csv new.csv --target price -o predictions.csv
+
+  grapefill predict train.csv new.csv --target sold --task classification --model sold.grape"""
+
+Task = Literal["regression", "classification"]
+
+
+def predict(
+    data: str,
+    new: str,
+    /,
+    *,
+    target: str,
+    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
+    model: Annotated[str | None, Parameter(name=["--model", "-m"])] = None,
+    task: Task | None = None,
+    training: Training = Training(),
+    columns: Columns = Columns(),
+    reading: Reading = Reading(),
+    running: Running = Running(),
+) -> None:
+    """Learn to predict a column, and predict it for the rows of another table.
+
+    Both tables may have holes; nothing has to be filled first.
+
+    Parameters
+    ----------
+    data
+        The table to learn from, with the column to be predicted.
+    new
+        The table to predict for; - for standard input.
+    target
+        The column to be predicted.
+    output
+        Where the table goes that is like the second one with the predictions behind it, - for
+        standard output. Without it, -predicted is added to the name.
+    model
+        Keep the model in this file, for 'grapefill apply'.
+    task
+        Whether to predict a number or a category. Without it numbers are predicted as numbers,
+        except for 0 and 1.
+    """
+    from grapefill.files.places import check_output
+
+    terminal = Terminal.current(quiet=running.quiet)
+    output = default_output(new, "predicted") if output is None else output
+    check_output(output, inputs=[data, new], overwrite=running.overwrite)
+    if model is not None:
+        check_output(model, inputs=[data, new, output], overwrite=running.overwrite)
+    file = open_table(data, reading, text_columns(columns), terminal)
+    (target,) = find_columns([target], file.frame.column_names, "--target")
+    types = {name: shape for name, shape in file.types.items() if name != target}
+    other = open_table(new, reading, types, terminal)
+    plan = Plan.make(columns, file).without_empty(file)
+    table = plan.prepare(file)
+    labels = table[target]
+    table = _common_columns(table.drop_columns([target]), other, file)
+    task = task or _usual_task(labels, plan.kinds.get(target), file, target)
+    predictor = _fit(table, labels, task, kinds=plan.kinds, training=training, terminal=terminal)
+    notes = {
+        "types": types,
+        "plan": plan.to_dict(),
+        "reading": {"na": list(reading.na), "only_na": reading.only_na},
+        "target": {"name": target, "format": file.types.get(target)},
+    }
+    predictor.notes_ = notes
+    write_predictions(predictor, other, output, running, terminal)
+    if model is not None:
+        predictor.save(model, notes=notes)
+        terminal.show(f"The model:       {model}", to_error=output == "-")
+
+
+def predict_rows(
+    predictor: GrapePredictor,
+    data: str,
+    output: str,
+    reading: Reading,
+    running: Running,
+    *,
+    types: Mapping[str, Any],
+) -> None:
+    """Predict for the rows of a file with a model that was kept."""
+    terminal = Terminal.current(quiet=running.quiet)
+    write_predictions(
+        predictor, open_table(data, reading, types, terminal), output, running, terminal
+    )
+
+
+def write_predictions(
+    predictor: GrapePredictor, file: TableFile, output: str, running: Running, terminal: Terminal
+) -> None:
+    """Write a file again, with predictions behind its columns."""
+    from grapefill.files.cells.formats import ColumnFormat
+
+    pa: Any = import_module("pyarrow")
+    notes = predictor.notes_
+    plan = Plan.from_dict(notes.get("plan", {}))
+    table = select_columns(predictor, plan.prepare(file), file.name)
+    target = notes.get("target", {"name": "label", "format": None})
+    usual = ColumnFormat.from_dict(target["format"]) if target["format"] else None
+    decimal = _decimal_mark(file)
+    name = f"{target['name']}_predicted"
+    numbers = ColumnFormat("decimal", decimal=decimal, decimals=4, fixed=False)
+    if hasattr(predictor, "classes_"):
+        chances = in_slices(terminal, "Predicting", table, predictor.predict_proba, _stack)
+        best = [
+            predictor.classes_[k].item()
+            if hasattr(predictor.classes_[k], "item")
+            else predictor.classes_[k]
+            for k in chances.argmax(axis=1)
+        ]
+        added = {name: pa.array(best)}
+        formats = {name: usual} if usual is not None else {}
+        for k, label in enumerate(_labels(predictor.classes_, usual)):
+            column = f"{target['name']}_probability_{label}"
+            added[column] = pa.array(chances[:, k].round(6))
+            formats[column] = numbers
+    else:
+        values = in_slices(terminal, "Predicting", table, predictor.predict, _stack)
+        decimals = 0 if usual is None else usual.decimals
+        shown = replace(numbers, decimals=max(decimals + 2, _digits(values)))
+        added, formats = {name: pa.array(values)}, {name: shown}
+    result = file.frame
+    for column, values in added.items():
+        if column in result.column_names:
+            raise InputError(
+                f"{file.name} has a column {column!r} already, where the predictions should go. "
+                "Rename it."
+            )
+        result = result.append_column(column, values)
+    file.write(output, result, overwrite=running.overwrite, formats=formats)
+    place = "standard output" if output == "-" else output
+    terminal.show(
+        *_quality(predictor, target["name"]),
+        f"{result.num_rows:,} rows were predicted.",
+        f"The predictions: {place}",
+        to_error=output == "-",
+    )
+
+
+def _common_columns(table: Any, other: TableFile, file: TableFile) -> Any:
+    """Return the columns that both tables have."""
+    known = set(other.frame.column_names)
+    lacking = [name for name in table.column_names if name not in known]
+    if len(lacking) == table.num_columns:
+        raise InputError(f"{other.name} has none of the columns of {file.name} to predict from.")
+    if lacking:
+        listed = ", ".join(map(repr, lacking[:10])) + (", ..." if len(lacking) > 10 else "")
+        warn(f"These columns are not in {other.name} and are not used: {listed}.")
+    return table.drop_columns(lacking) if lacking else table
+
+
+def _usual_task(labels: Any, kind: str | None, file: TableFile, target: str) -> Task:
+    pa: Any = import_module("pyarrow")
+    pc: Any = import_module("pyarrow.compute")
+    if kind in ("categorical", "boolean"):
+        return "classification"
+    if pa.types.is_temporal(labels.type):
+        raise InputError(
+            f"Column {target!r} of {file.name} holds dates, which cannot be predicted. Turn them "
+            "into numbers first."
+        )
+    if pa.types.is_integer(labels.type):
+        found = set(pc.unique(labels).drop_null().to_pylist())
+        return "classification" if found <= {0, 1} and kind is None else "regression"
+    if pa.types.is_floating(labels.type) or pa.types.is_decimal(labels.type):
+        return "regression"
+    return "classification"
+
+
+def _fit(
+    table: Any,
+    labels: Any,
+    task: Task,
+    *,
+    kinds: Mapping[str, str],
+    training: Training,
+    terminal: Terminal,
+) -> GrapePredictor:
+    from grapefill.predictor import GrapeClassifier, GrapeRegressor
+
+    own = {name: kind for name, kind in kinds.items() if name in table.column_names}
+
+    def start(callbacks: list[Any]) -> GrapePredictor:
+        cls = GrapeClassifier if task == "classification" else GrapeRegressor
+        predictor: GrapePredictor = cls(**training.parameters(), kinds=own, callbacks=callbacks)
+        return predictor.fit(table, labels)
+
+    return train(terminal, start)
+
+
+def _labels(classes: Any, shape: Any) -> list[str]:
+    """Return what classes are called in the file."""
+    from grapefill.files.cells.write import write_plain, write_values
+
+    pa: Any = import_module("pyarrow")
+    values = pa.array(classes.tolist())
+    return write_plain(values) if shape is None else write_values(values, shape)
+
+
+def _decimal_mark(file: TableFile) -> str:
+    marks = [s.decimal for s in file.formats.values() if s.family == "number" and s.decimals]
+    return max(set(marks), key=marks.count) if marks else "."
+
+
+def _digits(values: Any) -> int:
+    """Return the decimals that give four digits of numbers of this size."""
+    largest = float(abs(values).max()) if len(values) else 1.0
+    return max(0, 4 - math.ceil(math.log10(largest))) if 0 < largest < math.inf else 0
+
+
+def _stack(parts: list[Any]) -> Any:
+    import numpy as np
+
+    return np.concatenate(parts)
+
+
+def _quality(predictor: GrapePredictor, target: str) -> list[str]:
+    """Return a sentence on how well rows were predicted that were held out."""
+    model = predictor.model_
+    if model is None or not model.trials:
+        return []
+    trial = model.trials[-1]
+    error = trial.blend if trial.blend is not None else trial.network
+    if error is None or trial.constant is None:
+        return []
+    if hasattr(predictor, "classes_"):
+        return [
+            f"Of {trial.cells} rows that were held out, {error:.0%} were predicted wrong; always "
+            f"the most frequent {target!r} would be {trial.constant:.0%}."
+        ]
+    return [
+        f"On {trial.cells} rows that were held out, {target!r} was off by {error:.4g} on average; "
+        f"always the median would be off by {trial.constant:.4g}."
+    ]

@@ -1,0 +1,133 @@
+"""The table at the end: what was filled in, and how far off it is likely to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from grapefill.files.changes import find_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.table import Table
+
+    from grapefill.imputer import GrapeImputer
+    from grapefill.table import Column
+    from grapefill.training.choice import ColumnTrial
+
+__all__ = ["ColumnSummary", "summarise_columns", "summary_table"]
+
+MOST_COLUMNS = 40
+_SECONDS = {"D": 86_400.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_SPANS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What happened to a column with holes.
+
+    Parameters
+    ----------
+    name, kind : str
+        The column.
+    filled, left : int
+        Holes that were filled, and that were not.
+    error, constant : str
+        Errors on held-out cells, of the model and of filling in one value; empty if unknown.
+    ratio : float or None
+        The first as a share of the second.
+    """
+
+    name: str
+    kind: str
+    filled: int
+    left: int
+    error: str = ""
+    constant: str = ""
+    ratio: float | None = None
+
+
+def summarise_columns(imputer: GrapeImputer, before: Any, after: Any) -> list[ColumnSummary]:
+    """Return what happened to the columns that had holes."""
+    model = imputer.model_
+    trials: dict[int, ColumnTrial] = {}
+    if model is not None:
+        trials = dict(zip(model.schema.features, model.trials, strict=False))
+    result = []
+    for j, column in enumerate(imputer.schema_.columns):
+        name = str(column.name)
+        holes = find_missing(before[name])
+        if not holes.any():
+            continue
+        left = int(holes.sum())
+        if name in after.column_names:
+            left = int((holes & find_missing(after[name])).sum())
+        errors = _errors(column, trials[j]) if j in trials else ("", "", None)
+        result.append(
+            ColumnSummary(name, column.kind.value, int(holes.sum()) - left, left, *errors)
+        )
+    return result
+
+
+def _errors(column: Column, trial: ColumnTrial) -> tuple[str, str, float | None]:
+    error = trial.blend if trial.blend is not None else trial.network
+    if error is None or trial.constant is None:
+        return "", "", None
+    ratio = error / trial.constant if trial.constant else None
+    return _shown(error, column), _shown(trial.constant, column), ratio
+
+
+def _shown(error: float, column: Column) -> str:
+    if column.categories is not None and column.kind.is_discrete:
+        return f"{error:.0%} wrong"
+    if column.unit:
+        seconds = error * _SECONDS.get(column.unit, 1.0)
+        name, length = next((each for each in _SPANS if seconds >= each[1]), _SPANS[-1])
+        return f"{seconds / length:.3g} {name}"
+    return f"{error:.3g}" if abs(error) < 1e5 else f"{error:.0f}"
+
+
+def summary_table(columns: list[ColumnSummary]) -> Iterator[Any]:
+    """Yield what to print about the columns."""
+    from rich.table import Table
+
+    shown = sorted(columns, key=lambda column: -column.filled)[:MOST_COLUMNS]
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    table.add_column("column", overflow="fold")
+    table.add_column("kind")
+    table.add_column("filled", justify="right")
+    tried = any(column.error for column in shown)
+    if tried:
+        table.add_column("error", justify="right")
+        table.add_column("of a constant", justify="right")
+        table.add_column("", justify="right")
+    names = {column.name for column in shown}
+    for column in columns:
+        if column.name in names:
+            _add(table, column, tried=tried)
+    yield table
+    if len(columns) > len(shown):
+        yield f"and {len(columns) - len(shown):,} more columns"
+    if tried:
+        yield ""
+        yield (
+            "Errors are on observed cells that were held out of training: the mean distance of "
+            "numbers and dates,\nthe share of wrong categories. A constant is the median or the "
+            "most frequent category."
+        )
+
+
+def _add(table: Table, column: ColumnSummary, *, tried: bool) -> None:
+    from rich.text import Text
+
+    cells: list[Any] = [Text(column.name), column.kind, f"{column.filled:,}"]
+    if tried:
+        ratio = ""
+        if column.ratio is not None:
+            change = column.ratio - 1
+            ratio = f"{abs(change):.0%} {'lower' if change < 0 else 'higher'}" if change else "same"
+        cells += [column.error or "-", column.constant or "-", ratio]
+    if column.left:
+        cells[2] = f"{column.filled:,} of {column.filled + column.left:,}"
+    table.add_row(*cells)

@@ -1,0 +1,225 @@
+"""What a person sees: notes, progress, questions, errors."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from grapefill.errors import GrapefillWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+
+    from grapefill.training import Progress
+
+__all__ = ["Terminal", "in_words_of_the_command_line"]
+
+# What a message says to those who write Python, and what it means here.
+PHRASES = {
+    'Give them the kind "passthrough" to accept this, or another kind to use them.': (
+        "Add --ignore NAME to accept this, or --categorical NAME to use one of them."
+    ),
+    "name it as a mark for missing": "add --na and that text",
+    "or name the text as a mark for missing": "or add --na and that text",
+    "or say that the file has no line of names": "or add --no-header",
+    "say that the file has no line of names": "add --no-header",
+    "Say so if it is the other way round.": "Add --day-first or --month-first to say so.",
+    "or name the delimiter if it is not": "or add --delimiter if it is not",
+    "or turn quoting off if quotes are ordinary characters in this file": (
+        "or add --no-quotes if quotes are ordinary characters in this file"
+    ),
+    "or allow overwriting": "or add --overwrite",
+    "or say which format it has": "or add --format",
+    "Name the right encoding, for example 'latin-1', or leave it out.": (
+        "Give --encoding another name, for example latin-1, or leave it out."
+    ),
+    "Allow quotes.": "Leave out --no-quotes.",
+    "Call its item() for a number of Python.": "",
+}
+# The person who pressed Ctrl-C knows, and is asked what to do.
+SILENT = ("Training was interrupted", "Fitting was interrupted")
+
+
+def in_words_of_the_command_line(message: str) -> str:
+    """Return a message with the names of options in place of those of parameters."""
+    for phrase, meaning in PHRASES.items():
+        message = message.replace(phrase, meaning)
+    return message
+
+
+_current: ContextVar[Terminal] = ContextVar("terminal")
+
+
+class Terminal:
+    """Where notes and results go.
+
+    Notes, progress and errors go to standard error; results go to standard output, unless the
+    filled table goes there.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to show nothing but errors.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._consoles: dict[str, Console] = {}
+        self._said: set[str] = set()
+
+    @classmethod
+    def current(cls, *, quiet: bool = False) -> Terminal:
+        """Return the terminal of the running command; warnings go to the same one."""
+        terminal = _current.get(None) or cls()
+        terminal.quiet = quiet
+        return terminal
+
+    @contextlib.contextmanager
+    def as_current(self) -> Iterator[None]:
+        """Be the terminal of the command that runs inside."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def _console(self, which: str) -> Console:
+        from rich.console import Console
+
+        if which not in self._consoles:
+            error = which == "error"
+            plain = Console(stderr=error, highlight=False)
+            # A pipe or a log has no width of its own.
+            wide = None if plain.is_terminal else 100
+            self._consoles[which] = Console(stderr=error, highlight=False, width=wide)
+        return self._consoles[which]
+
+    @property
+    def notes(self) -> Console:
+        """The console for what is not a result."""
+        return self._console("error")
+
+    def show(self, *results: Any, to_error: bool = False) -> None:
+        """Show results."""
+        if self.quiet:
+            return
+        for result in results:
+            soft = isinstance(result, str)
+            self._console("error" if to_error else "output").print(
+                result, markup=False, soft_wrap=soft
+            )
+
+    def note(self, message: str) -> None:
+        """Show a note, once."""
+        if self.quiet or message in self._said or message.startswith(SILENT):
+            return
+        self._said.add(message)
+        from rich.text import Text
+
+        text = Text.assemble(("Note: ", "yellow"), in_words_of_the_command_line(message))
+        self.notes.print(text, soft_wrap=True)
+
+    def show_warning(self, message: Warning | str, category: type[Warning], *_: object) -> None:
+        """Show a warning of ours; those of other packages are for programmers."""
+        if issubclass(category, GrapefillWarning):
+            self.note(str(message))
+
+    @contextlib.contextmanager
+    def progress(self, title: str) -> Iterator[Bar]:
+        """Show a bar that moves, if there is a terminal to show it on."""
+        if self.quiet or not self.notes.is_terminal:
+            yield Bar(None, None, title)
+            return
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        bar = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("[dim]{task.fields[facts]}"),
+            console=self.notes,
+            transient=True,
+        )
+        task = bar.add_task(title, total=None, left="", facts="")
+        with bar:
+            yield Bar(bar, task, title)
+
+    def ask(self, question: str) -> bool:
+        """Ask a question that Enter answers with yes; without anybody to ask it is no."""
+        with contextlib.ExitStack() as stack:
+            source = sys.stdin
+            if not source.isatty():
+                try:
+                    source = stack.enter_context(open("/dev/tty", encoding="utf-8"))  # noqa: PTH123
+                except OSError:
+                    return False
+            self.notes.print(f"{question} [Y/n] ", end="", markup=False)
+            try:
+                answer = source.readline()
+            except KeyboardInterrupt:
+                self.notes.print()
+                return False
+        return bool(answer) and answer.strip().lower() in ("", "y", "yes")
+
+
+class Bar:
+    """A bar that moves, or nothing."""
+
+    def __init__(self, bar: RichProgress | None, task: Any, title: str) -> None:
+        self._bar = bar
+        self._task = task
+        self._title = title
+
+    def train(self, progress: Progress) -> None:
+        """Show a step of training; a callback of estimators."""
+        if self._bar is None:
+            return
+        facts = f"loss {progress.loss:.4f}"
+        if progress.validation is not None:
+            facts += f", held-out {progress.validation:.4f}"
+        # In time, so that a time limit or uneven steps do not make the bar jump.
+        self._bar.update(
+            self._task,
+            description=self._title if progress.stage == "network" else "Growing trees",
+            total=max(progress.seconds + progress.seconds_left, 1e-9),
+            completed=progress.seconds,
+            left=_left(progress.seconds_left),
+            facts=facts,
+        )
+
+    def advance(self, done: int, total: int, seconds: float) -> None:
+        """Show that so much of the work is done after so many seconds."""
+        if self._bar is None:
+            return
+        left = seconds / done * (total - done) if done else 0.0
+        shown = _left(left) if done else ""
+        self._bar.update(self._task, total=total, completed=done, left=shown)
+
+    @property
+    def callbacks(self) -> list[Callable[[Progress], None]]:
+        """What to give to an estimator."""
+        return [self.train]
+
+
+def _left(seconds: float) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> _left(5), _left(65), _left(4000)
+    ('5 s left', '1:05 left', '1:06:40 left')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s left"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02d} left"
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d} left"

@@ -1,0 +1,94 @@
+"""Reading, training and filling, with a bar for each and an answer to Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from grapefill.cli.arguments import Reading
+    from grapefill.cli.terminal import Terminal
+    from grapefill.estimator import GrapeEstimator
+    from grapefill.files import TableFile
+
+__all__ = ["default_output", "in_slices", "open_table", "train"]
+
+Estimator = TypeVar("Estimator", bound="GrapeEstimator")
+
+# Rows that are filled between two movements of the bar.
+SLICE = 20_000
+
+
+def open_table(
+    path: str, reading: Reading, types: Mapping[str, Any], terminal: Terminal
+) -> TableFile:
+    """Read a file as the options say."""
+    from grapefill.files import read_table
+
+    with terminal.progress(f"Reading {Path(path).name}"):
+        return read_table(path, types=types, **reading.options())
+
+
+def default_output(path: str, word: str) -> str:
+    """Return where a result goes when nobody says.
+
+    Examples
+    --------
+    >>> default_output("data/prices.csv.gz", "filled"), default_output("-", "filled")
+    ('data/prices-filled.csv.gz', '-')
+    """
+    if path == "-":
+        return path
+    source = Path(path)
+    stem = source.name.partition(".")[0] or source.name
+    return str(source.with_name(f"{stem}-{word}{source.name[len(stem) :]}"))
+
+
+def train(terminal: Terminal, fit: Callable[[list[Any]], Estimator]) -> Estimator:
+    """Fit an estimator; after Ctrl-C, ask whether what was learned so far is to be used.
+
+    Parameters
+    ----------
+    terminal : Terminal
+        Where to show progress and ask.
+    fit : callable
+        Takes the callbacks of an estimator and returns it fitted.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If nothing was learned yet, or is not to be used.
+    """
+    with terminal.progress("Training") as bar:
+        estimator = fit(bar.callbacks)
+    # Callbacks belong to this run, not to the model.
+    estimator.callbacks = None
+    if estimator.history_.stopped == "interrupted":
+        steps = estimator.history_.best_step
+        question = f"Training was interrupted after {steps:,} steps. Use the best so far?"
+        if not terminal.ask(question):
+            raise KeyboardInterrupt
+    return estimator
+
+
+def in_slices(
+    terminal: Terminal, title: str, table: Any, work: Callable[[Any], Any], join: Callable[..., Any]
+) -> Any:
+    """Do work on some rows of a table after the other, with a bar, and join the results."""
+    started = time.perf_counter()
+    results = []
+    with terminal.progress(title) as bar:
+        for start in range(0, max(1, table.num_rows), SLICE):
+            bar.advance(start, table.num_rows, time.perf_counter() - started)
+            results.append(work(table.slice(start, SLICE)))
+    return results[0] if len(results) == 1 else join(results)
+
+
+def join_tables(tables: list[Any]) -> Any:
+    """Return tables one below the other."""
+    pa: Any = import_module("pyarrow")
+    return pa.concat_tables(tables, promote_options="default")
