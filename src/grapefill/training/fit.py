@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grapefill.graph import Layout
+    from grapefill.training.checkpoint import Checkpoint
     from grapefill.training.choice import ColumnTrial
     from grapefill.training.model import GrapeModel
     from grapefill.training.progress import Callback, History
@@ -50,6 +51,7 @@ def fit_model(
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
     label_weights: FloatArray | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> History:
     """Fit a model to the encoded rows of a table.
 
@@ -75,6 +77,8 @@ def fit_model(
         Each is called with a `Progress` after every step and every forest.
     label_weights : ndarray of shape (rows,) or None
         How much the label of a row counts; None for all the same.
+    checkpoint : Checkpoint or None
+        Where the state of training is kept until the fit is complete, so that it can go on.
     """
     started = time.perf_counter()
     stack = None
@@ -101,6 +105,7 @@ def fit_model(
         if label_weights is None
         else torch.from_numpy(label_weights.astype(np.float32)).to(model.device),
         on_rejoin=None if stack is None else stack.put_aside,
+        checkpoint=checkpoint,
     )
     history = trainer.run()
     model.states = model.freeze_states(numbers)
@@ -110,6 +115,8 @@ def fit_model(
         except KeyboardInterrupt:
             history.stopped = "interrupted"
             warn("Fitting was interrupted while trees were grown; the network is used without.")
+    if checkpoint is not None and history.stopped != "interrupted":
+        checkpoint.remove()
     return history
 
 
