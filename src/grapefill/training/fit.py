@@ -14,6 +14,7 @@ from grapefill.factors import Factors
 from grapefill.graph import block_size
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.choice import choose_shares
+from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import LinearPart
 from grapefill.training.progress import Progress
@@ -245,13 +246,14 @@ class _Stack:
             return
         model, config = self.model, self.model.preset.forest
         numbers = self.numbers
+        none = np.zeros(model.features.count)
         model.trials = tuple(map(_of_factors, self.trials))
         if (self.factor_shares < 1).any():
             model.linear = LinearPart(self._fit_factors(numbers, self.rank), self.factor_shares)
+        model.held_out = HeldOut.collect(numbers, self.held_out, self.start, self.start, none)
         if not _wants_trees(model):
             return
         n_categories = model.features.n_categories
-        none = np.zeros(model.features.count)
 
         def report(done: int, planned: int) -> None:
             seconds = time.perf_counter() - self.started
@@ -278,6 +280,7 @@ class _Stack:
             n_categories=n_categories,
             tried={j for forests in tried.rounds for j in forests},
         )
+        model.held_out = HeldOut.collect(numbers, self.held_out, self.start, guess, shares)
         before = time.perf_counter() - self.started
         growth.deadline = self.deadline
         chain, _ = growth.grow(numbers, model.predict_start(numbers), shares)
