@@ -6,9 +6,15 @@ import argparse
 
 import torch
 
-from benchmarks import accuracy, labels, paper, speed
+from benchmarks import accuracy, labels, paper, scale, speed
 
-EXPERIMENTS = {"accuracy": accuracy, "labels": labels, "paper": paper, "speed": speed}
+EXPERIMENTS = {
+    "accuracy": accuracy,
+    "labels": labels,
+    "paper": paper,
+    "scale": scale,
+    "speed": speed,
+}
 
 
 def main() -> None:

@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from sklearn.ensemble import (
-    ExtraTreesRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
@@ -28,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.data import CLASSES, UCI, load_labelled
+from benchmarks.methods import chained_extra_trees
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes
 from benchmarks.runner import run_missing
 from grapefill import GrapeClassifier, GrapeImputer, GrapeRegressor
@@ -81,8 +79,7 @@ def _catboost(seed: int, *, classes: bool) -> Any:
 
 
 def _chained(seed: int, last: Any) -> Any:
-    trees = ExtraTreesRegressor(50, min_samples_leaf=2, n_jobs=-1, random_state=seed)
-    return make_pipeline(IterativeImputer(trees, max_iter=5, random_state=seed), last)
+    return make_pipeline(chained_extra_trees(seed), last)
 
 
 def _linear(seed: int, last: Any) -> Any:

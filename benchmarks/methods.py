@@ -66,9 +66,10 @@ class PyPIMissForest:
         return filled[table.columns]
 
 
-def _chained_extra_trees(seed: int) -> Any:
+def chained_extra_trees(seed: int) -> IterativeImputer:
+    """Return the imputer that people build from scikit-learn's parts instead of MissForest."""
     trees = ExtraTreesRegressor(50, min_samples_leaf=2, n_jobs=-1, random_state=seed)
-    return OnNumbers(IterativeImputer(trees, max_iter=5, random_state=seed))
+    return IterativeImputer(trees, max_iter=5, random_state=seed)
 
 
 def _chained_boosting(seed: int) -> Any:
@@ -81,7 +82,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "knn": lambda _: OnNumbers(KNNImputer(n_neighbors=50, weights="distance")),
     "mice": lambda seed: OnNumbers(IterativeImputer(max_iter=10, random_state=seed)),
     "soft svd": lambda seed: OnNumbers(SoftImpute(seed)),
-    "chained extra trees": _chained_extra_trees,
+    "chained extra trees": lambda seed: OnNumbers(chained_extra_trees(seed)),
     "chained boosting": _chained_boosting,
     "missforest": lambda _: PyPIMissForest(),
     "grapefill fast": lambda seed: GrapeImputer("fast", random_state=seed),

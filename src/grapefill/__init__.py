@@ -7,13 +7,15 @@ from grapefill._version import __version__
 if TYPE_CHECKING:
     from grapefill.imputer import GrapeImputer
     from grapefill.predictor import GrapeClassifier, GrapeRegressor
+    from grapefill.uncertainty import pool
 
-__all__ = ["GrapeClassifier", "GrapeImputer", "GrapeRegressor", "__version__"]
+__all__ = ["GrapeClassifier", "GrapeImputer", "GrapeRegressor", "__version__", "pool"]
 
 _HOMES = {
     "GrapeClassifier": "grapefill.predictor",
     "GrapeImputer": "grapefill.imputer",
     "GrapeRegressor": "grapefill.predictor",
+    "pool": "grapefill.uncertainty",
 }
 
 

@@ -20,6 +20,7 @@ from grapefill.settings import check_word
 from grapefill.table import Encoded, Schema, Table
 from grapefill.table.usable import require_observed
 from grapefill.training import History, Preset, ProgressBar, get_preset
+from grapefill.training.checkpoint import Checkpoint, fingerprint_of
 from grapefill.training.device import available_device, resolve_device
 from grapefill.training.fit import fit_model
 from grapefill.training.model import GrapeModel
@@ -53,6 +54,7 @@ class GrapeEstimator(BaseEstimator):
     time_limit: float | None
     layout: Layout
     o_edge: nn.Module | None
+    checkpoint: str | Path | None
     random_state: int | np.random.RandomState | None
     device: str
     callbacks: Sequence[Callback] | None
@@ -68,8 +70,8 @@ class GrapeEstimator(BaseEstimator):
     def save(self, path: str | Path, *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted estimator to one file: safetensors and JSON, never pickle.
 
-        Not stored are `callbacks`, a `random_state` that is not an int, and the class of your own
-        `o_edge` or `o_node`: its weights are, so give a module built like it to `load`.
+        Not stored are `callbacks`, `checkpoint`, a `random_state` that is not an int, and the class
+        of your own `o_edge` or `o_node`: its weights are, so give a module built like it to `load`.
 
         Parameters
         ----------
@@ -80,7 +82,7 @@ class GrapeEstimator(BaseEstimator):
             attribute ``notes_``. None keeps the notes that the estimator was loaded with.
         """
         check_is_fitted(self)
-        left_out = (*self._heads, "callbacks")
+        left_out = (*self._heads, "callbacks", "checkpoint")
         parameters = self.get_params(deep=False)
         description: dict[str, Any] = {
             "parameters": to_plain({k: v for k, v in parameters.items() if k not in left_out}),
@@ -304,4 +306,18 @@ class GrapeEstimator(BaseEstimator):
                 time_limit=self.time_limit,
                 callbacks=callbacks,
                 label_weights=label_weights,
+                checkpoint=self._checkpoint(model, numbers, generator, label_weights),
             )
+
+    def _checkpoint(
+        self,
+        model: GrapeModel,
+        numbers: FloatArray,
+        generator: torch.Generator,
+        label_weights: FloatArray | None,
+    ) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        weights = None if label_weights is None else label_weights.tolist()
+        fingerprint = fingerprint_of(numbers, model.preset, generator.initial_seed(), weights)
+        return Checkpoint(self.checkpoint, fingerprint)

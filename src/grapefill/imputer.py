@@ -28,6 +28,7 @@ from grapefill.training.model import GrapeModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from torch import nn
 
@@ -94,6 +95,10 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         Each is called with a `Progress` after every training step and every forest.
     verbose : bool, default=False
         Whether to show a progress bar.
+    checkpoint : str, Path or None, default=None
+        A file in which the state of training is kept every half minute until fit is complete. A
+        fit that was cut off goes on from there, and ends as if nothing had happened, when it is
+        called again with the same table, settings and ``random_state``.
     random_state : int, RandomState instance or None, default=None
         Pass an int for the same result at every call on the same machine; on a GPU up to
         rounding.
@@ -142,6 +147,7 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         device: str = "auto",
         callbacks: Sequence[Callable[[Progress], None]] | None = None,
         verbose: bool = False,
+        checkpoint: str | Path | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.preset = preset
@@ -158,6 +164,7 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         self.device = device
         self.callbacks = callbacks
         self.verbose = verbose
+        self.checkpoint = checkpoint
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:

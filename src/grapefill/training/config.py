@@ -218,6 +218,7 @@ _DEFAULT = Preset(
         clip=1.0,
         schedule="cosine",
         dropout=(0.1, 0.6),
+        label_dropout=0.8,
         loss_on="dropped",
         loss="absolute",
         average=0.99,

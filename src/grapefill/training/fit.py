@@ -14,6 +14,7 @@ from grapefill.factors import Factors
 from grapefill.graph import block_size
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.choice import choose_shares
+from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import LinearPart
 from grapefill.training.progress import Progress
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grapefill.graph import Layout
+    from grapefill.training.checkpoint import Checkpoint
     from grapefill.training.choice import ColumnTrial
     from grapefill.training.model import GrapeModel
     from grapefill.training.progress import Callback, History
@@ -50,6 +52,7 @@ def fit_model(
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
     label_weights: FloatArray | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> History:
     """Fit a model to the encoded rows of a table.
 
@@ -75,6 +78,8 @@ def fit_model(
         Each is called with a `Progress` after every step and every forest.
     label_weights : ndarray of shape (rows,) or None
         How much the label of a row counts; None for all the same.
+    checkpoint : Checkpoint or None
+        Where the state of training is kept until the fit is complete, so that it can go on.
     """
     started = time.perf_counter()
     stack = None
@@ -101,6 +106,7 @@ def fit_model(
         if label_weights is None
         else torch.from_numpy(label_weights.astype(np.float32)).to(model.device),
         on_rejoin=None if stack is None else stack.put_aside,
+        checkpoint=checkpoint,
     )
     history = trainer.run()
     model.states = model.freeze_states(numbers)
@@ -110,6 +116,8 @@ def fit_model(
         except KeyboardInterrupt:
             history.stopped = "interrupted"
             warn("Fitting was interrupted while trees were grown; the network is used without.")
+    if checkpoint is not None and history.stopped != "interrupted":
+        checkpoint.remove()
     return history
 
 
@@ -238,13 +246,14 @@ class _Stack:
             return
         model, config = self.model, self.model.preset.forest
         numbers = self.numbers
+        none = np.zeros(model.features.count)
         model.trials = tuple(map(_of_factors, self.trials))
         if (self.factor_shares < 1).any():
             model.linear = LinearPart(self._fit_factors(numbers, self.rank), self.factor_shares)
+        model.held_out = HeldOut.collect(numbers, self.held_out, self.start, self.start, none)
         if not _wants_trees(model):
             return
         n_categories = model.features.n_categories
-        none = np.zeros(model.features.count)
 
         def report(done: int, planned: int) -> None:
             seconds = time.perf_counter() - self.started
@@ -271,6 +280,7 @@ class _Stack:
             n_categories=n_categories,
             tried={j for forests in tried.rounds for j in forests},
         )
+        model.held_out = HeldOut.collect(numbers, self.held_out, self.start, guess, shares)
         before = time.perf_counter() - self.started
         growth.deadline = self.deadline
         chain, _ = growth.grow(numbers, model.predict_start(numbers), shares)

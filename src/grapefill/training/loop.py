@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,7 @@ from grapefill.graph import (
     row_blocks,
 )
 from grapefill.nn.heads import CustomEdgeHead
+from grapefill.training.checkpoint import Saved
 from grapefill.training.flat import FlatParameters
 from grapefill.training.loss import cell_loss
 from grapefill.training.progress import Callback, History, Progress
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from grapefill.nn import GrapeNetwork
+    from grapefill.training.checkpoint import Checkpoint
     from grapefill.training.config import TrainingConfig
 
 BLOCK_CELLS = 65_536
@@ -45,6 +48,23 @@ FEWEST_BATCH_ROWS = 256
 LEAST_GAIN = 1e-3
 WARM_UP = 0.05
 MOST_GIGABYTES = 8
+
+
+@dataclass
+class _Course:
+    """Where training stands."""
+
+    holding: bool
+    step: int = 0
+    validation: float | None = None
+    goal: float = math.inf
+    worse: int = 0
+
+    def validated(self, validation: float) -> None:
+        """Take note of a validation."""
+        self.validation = validation
+        self.worse = 0 if validation < self.goal else self.worse + 1
+        self.goal = min(self.goal, validation * (1 - LEAST_GAIN))
 
 
 class Trainer:
@@ -75,6 +95,9 @@ class Trainer:
     on_rejoin : callable or None
         Called with the mask of the held-out cells just before they join the others, while the
         network has its averaged weights and is in evaluation mode.
+    checkpoint : Checkpoint or None
+        Where the state of training is kept; if it holds one of this training, it goes on from
+        there.
     """
 
     def __init__(
@@ -91,6 +114,7 @@ class Trainer:
         n_labels: int = 0,
         label_weights: Tensor | None = None,
         on_rejoin: Callable[[Tensor], None] | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self.network = network
         self.config = config
@@ -112,7 +136,7 @@ class Trainer:
         self.layout = choose_layout(layout, kept, purpose="training")
         self.step_pair_layout = choose_layout(layout, seen, purpose="filling")
         self.pair_layout = choose_layout(layout, observed, purpose="filling")
-        self.steps = config.steps(cells.n_observations)
+        self.steps = self.planned_steps = config.steps(cells.n_observations)
         self._warn_of_memory(observed)
         if not any(parameter.requires_grad for parameter in network.parameters()):
             network.requires_grad_(True)
@@ -125,6 +149,10 @@ class Trainer:
         )
         self.average = self.parameters.vector.detach().clone() if config.average else None
         self._best: tuple[float, dict[str, Tensor]] | None = None
+        self._course = _Course(holding=bool(self.held_out.any()))
+        self._coming: list[Tensor] = []
+        self._at_rejoin: Tensor | None = None
+        self.checkpoint = checkpoint
         _keep_freed_memory()
 
     def run(self) -> History:
@@ -136,6 +164,9 @@ class Trainer:
         self.network.train()
         try:
             with self._own_randomness():
+                saved = None if self.checkpoint is None else self.checkpoint.read()
+                if saved is not None:
+                    self._restore(saved)
                 self._loop()
         except KeyboardInterrupt:
             if not self.history.step:
@@ -146,11 +177,11 @@ class Trainer:
         return self.history
 
     def _loop(self) -> None:
-        every = max(1, self.steps // VALIDATIONS)
-        validation: float | None = None
-        holding = bool(self.held_out.any())
-        goal, worse = math.inf, 0
-        for step, rows in enumerate(self._batches(), start=1):
+        course = self._course
+        every = max(1, self.planned_steps // VALIDATIONS)
+        if course.step >= self.steps:
+            return
+        for step, rows in enumerate(self._batches(), start=course.step + 1):
             loss = self.step(step, rows)
             if not math.isfinite(loss):
                 raise GrapefillError(
@@ -158,20 +189,20 @@ class Trainer:
                     'learning_rate, for example settings={"learning_rate": '
                     f"{self.config.learning_rate / 10:g}}}."
                 )
-            if holding and (step % every == 0 or step == self.steps):
-                validation = self._validate(step)
-                worse = 0 if validation < goal else worse + 1
-                goal = min(goal, validation * (1 - LEAST_GAIN))
+            course.step = step
+            if course.holding and (step % every == 0 or step == self.steps):
+                course.validated(self._validate(step))
             seconds = time.perf_counter() - self.started
-            self._report(step, loss, validation, seconds)
-            if holding and worse >= self.config.patience:
+            self._report(step, loss, course.validation, seconds)
+            if course.holding and course.worse >= self.config.patience:
                 self.history.stopped = "early stopping"
                 if self.config.rejoin == 1:
                     return
                 self.steps = max(step + 1, round(step / self.config.rejoin))
-            if holding and self.config.rejoin < 1 and self._done(step) >= self.config.rejoin:
+            if course.holding and self.config.rejoin < 1 and self._done(step) >= self.config.rejoin:
                 self._rejoin()
-                holding = False
+            if self.checkpoint is not None and self.checkpoint.due:
+                self.checkpoint.write(self._saved())
             if step >= self.steps:
                 return
             if self._out_of_time(seconds, step):
@@ -180,14 +211,83 @@ class Trainer:
 
     def _rejoin(self) -> None:
         """Let the held-out cells join the others; their truth is no longer a test."""
-        if self.on_rejoin is not None:
-            with self._averaged():
-                self.network.eval()
-                self.on_rejoin(self.held_out)
-                self.network.train()
+        vector = self.parameters.vector.data if self.average is None else self.average
+        self._put_aside(vector.clone())
         self.cells = self.truth
         self._best = None
+        self._course.holding = False
         self.history.best_step = 0
+
+    def _put_aside(self, weights: Tensor) -> None:
+        """Show the network as it was before the held-out cells joined."""
+        self._at_rejoin = weights
+        if self.on_rejoin is None:
+            return
+        with self._weights(weights):
+            self.network.eval()
+            self.on_rejoin(self.held_out)
+            self.network.train()
+
+    def _saved(self) -> Saved:
+        """Return the state of training."""
+        state = self.optimizer.state[self.parameters.vector]
+        tensors = {
+            "vector": self.parameters.vector.data,
+            "generator": self.generator.get_state(),
+            "global_generator": torch.get_rng_state(),
+            **{f"optimizer.{name}": tensor for name, tensor in state.items()},
+            **{f"coming.{at}": rows for at, rows in enumerate(self._coming)},
+        }
+        if self.average is not None:
+            tensors["average"] = self.average
+        if self._at_rejoin is not None:
+            tensors["at_rejoin"] = self._at_rejoin
+        values: dict[str, Any] = {
+            "course": asdict(self._course),
+            "history": self.history.to_dict(),
+            "steps": self.steps,
+            "seconds": time.perf_counter() - self.started,
+            "best": None,
+        }
+        if self._best is not None:
+            values["best"] = self._best[0]
+            tensors |= {f"best.{name}": tensor for name, tensor in self._best[1].items()}
+        return Saved(tensors, values)
+
+    def _restore(self, saved: Saved) -> None:
+        """Go back to a state of training."""
+        tensors, values = saved.tensors, saved.values
+        device = self.cells.value.device
+
+        def starting(prefix: str) -> dict[str, Tensor]:
+            return {
+                name.removeprefix(prefix): tensor
+                for name, tensor in tensors.items()
+                if name.startswith(prefix)
+            }
+
+        self.parameters.vector.data.copy_(tensors["vector"])
+        optimizer = starting("optimizer.")
+        self.optimizer.state[self.parameters.vector] = {
+            name: tensor.to(device) for name, tensor in optimizer.items()
+        }
+        if self.average is not None:
+            self.average.copy_(tensors["average"])
+        coming = starting("coming.")
+        self._coming = [coming[str(at)].to(device) for at in range(len(coming))]
+        self._course = _Course(**values["course"])
+        self.history = History.from_dict(values["history"])
+        self.steps = values["steps"]
+        self.started = time.perf_counter() - values["seconds"]
+        if values["best"] is not None:
+            weights = {name: tensor.to(device) for name, tensor in starting("best.").items()}
+            self._best = (values["best"], weights)
+        if "at_rejoin" in tensors:
+            self._put_aside(tensors["at_rejoin"].to(device))
+            self.cells = self.truth
+        self.generator.set_state(tensors["generator"])
+        if isinstance(self.network.o_edge, CustomEdgeHead):
+            torch.set_rng_state(tensors["global_generator"])
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
@@ -247,8 +347,11 @@ class Trainer:
             if size == n_rows:
                 yield slice(None)
                 continue
-            order = torch.randperm(n_rows, generator=self.generator).to(self.cells.value.device)
-            yield from order.tensor_split(-(-n_rows // size))
+            if not self._coming:
+                order = torch.randperm(n_rows, generator=self.generator)
+                order = order.to(self.cells.value.device)
+                self._coming = list(order.tensor_split(-(-n_rows // size)))
+            yield self._coming.pop(0)
 
     def step(self, step: int, rows: Tensor | slice) -> float:
         """Take one step on some rows and return its loss."""
@@ -371,9 +474,15 @@ class Trainer:
         if self.average is None:
             yield
             return
+        with self._weights(self.average):
+            yield
+
+    @contextmanager
+    def _weights(self, weights: Tensor) -> Iterator[None]:
+        """Put some weights into the network, and the trained ones back in the end."""
         vector = self.parameters.vector.data
         trained = vector.clone()
-        vector.copy_(self.average)
+        vector.copy_(weights)
         try:
             yield
         finally:

@@ -17,6 +17,7 @@ from grapefill.nn.heads import CustomEdgeHead
 from grapefill.table import Scaling, Schema
 from grapefill.training.choice import ColumnTrial
 from grapefill.training.config import Preset
+from grapefill.training.held_out import HeldOut
 from grapefill.trees import Chain, Guess
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class GrapeModel:
         Trees that refine what the network says, if there are any.
     trials : tuple of ColumnTrial
         How network and trees did on held-out cells, feature by feature, if that was tried.
+    held_out : HeldOut or None
+        These cells, and what the blend says about them, if there were any.
     n_labels : int
         How many of the features are labels. They are nodes of the graph, or outputs of O_node.
     """
@@ -83,6 +86,7 @@ class GrapeModel:
     linear: LinearPart | None = None
     chain: Chain | None = None
     trials: tuple[ColumnTrial, ...] = ()
+    held_out: HeldOut | None = None
     n_labels: int = 0
 
     @classmethod
@@ -135,6 +139,7 @@ class GrapeModel:
             linear=None,
             chain=None,
             trials=(),
+            held_out=None,
         )
 
     @property
@@ -280,6 +285,9 @@ class GrapeModel:
             "scaling.center": torch.from_numpy(self.scaling.center),
             "scaling.scale": torch.from_numpy(self.scaling.scale),
         }
+        if self.held_out is not None:
+            arrays = self.held_out.arrays()
+            named |= {f"held_out.{name}": torch.from_numpy(array) for name, array in arrays.items()}
         if self.linear is not None:
             arrays = self.linear.factors.arrays() | {"shares": self.linear.shares}
             named |= {f"linear.{name}": torch.from_numpy(array) for name, array in arrays.items()}
@@ -360,6 +368,8 @@ class GrapeModel:
         scaling = Scaling(center.numpy(), scale.numpy())
         arrays = _arrays_of(tensors, "chain.")
         chain = Chain.from_arrays(arrays, features.n_categories, scaling) if arrays else None
+        arrays = _arrays_of(tensors, "held_out.")
+        held_out = HeldOut.from_arrays(arrays, features.count) if arrays else None
         arrays = _arrays_of(tensors, "linear.")
         linear = None
         if arrays:
@@ -379,6 +389,7 @@ class GrapeModel:
             linear,
             chain,
             trials,
+            held_out,
             len(labels),
         )
 

@@ -226,11 +226,13 @@ class _Work:
         self.chances = {j: chances.copy() for j, chances in guess.chances.items()}
         self.scaling = scaling
         self.network = guess
+        self.spread = np.full(numbers.shape, np.nan)
         self.scaled = _readable(scaling.apply(self.values))
 
     @property
     def guess(self) -> Guess:
-        return Guess(np.where(self.missing, self.values, self.network.value), self.chances)
+        value = np.where(self.missing, self.values, self.network.value)
+        return Guess(value, self.chances, self.spread)
 
     def inputs_for(self, feature: int) -> tuple[int, ...]:
         """Return the columns to predict a feature from."""
@@ -258,7 +260,8 @@ class _Work:
             values = blend.argmax(axis=1).astype(np.float64)
         else:
             network = self.network.value[rows, feature]
-            values = share * network + (1 - share) * forest.numbers(inputs, pool)
+            middle, self.spread[rows, feature] = forest.middle(inputs, pool)
+            values = share * network + (1 - share) * middle
         self.values[rows, feature] = values
         self.scaled[rows, feature] = _readable(self.scaling.of(feature).apply(values))
 

@@ -142,13 +142,19 @@ class Forest:
 
     def numbers(self, inputs: Inputs, pool: Executor | None = None) -> FloatArray:
         """Return the mean of the middle half of the votes, for a column of numbers."""
+        return self.middle(inputs, pool)[0]
+
+    def middle(self, inputs: Inputs, pool: Executor | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return the mean of the middle half of the votes, and half its width."""
         votes = self.votes(inputs, pool)
         votes.sort(axis=1)
         cut = int(votes.shape[1] * TRIM)
+        half = votes[:, cut : votes.shape[1] - cut]
         with np.errstate(over="ignore", invalid="ignore"):
-            middle: FloatArray = votes[:, cut : votes.shape[1] - cut].mean(axis=1)
+            mean: FloatArray = half.mean(axis=1)
         # The sum of numbers near the end of float64 is infinite, one of them is not.
-        return np.where(np.isfinite(middle), middle, votes[:, votes.shape[1] // 2])
+        mean = np.where(np.isfinite(mean), mean, votes[:, votes.shape[1] // 2])
+        return mean, half[:, -1] / 2 - half[:, 0] / 2
 
     def chances(self, inputs: Inputs, pool: Executor | None = None) -> FloatArray:
         """Return the share of votes for every category, shape (rows, categories)."""

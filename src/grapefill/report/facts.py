@@ -1,0 +1,292 @@
+"""What the report tells, as numbers and words; nothing is drawn here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grapefill import __version__
+from grapefill.table import Kind, Table
+from grapefill.training.parameters import to_plain
+
+if TYPE_CHECKING:
+    from grapefill.imputer import GrapeImputer
+    from grapefill.table.arrays import BoolArray, FloatArray
+    from grapefill.table.column import Column
+    from grapefill.training import History
+    from grapefill.training.choice import ColumnTrial
+    from grapefill.training.held_out import HeldOut
+
+# A longer table is shown by that many of its rows, drawn by chance.
+MOST_ROWS = 20_000
+UNCERTAIN_CELLS = 15
+PATTERNS = 12
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """One column that can be filled.
+
+    Parameters
+    ----------
+    column : Column
+        Its description at fit.
+    observed, filled : ndarray
+        Its numbers: those observed and those filled in, in the rows that are shown.
+    missing : int
+        Holes in the whole table.
+    trial : ColumnTrial or None
+        How it was predicted where it was held out.
+    held_out : HeldOut or None
+        These cells.
+    """
+
+    column: Column
+    observed: FloatArray
+    filled: FloatArray
+    missing: int
+    trial: ColumnTrial | None
+    held_out: HeldOut | None
+
+    @property
+    def name(self) -> str:
+        """What the column is called."""
+        return self.column.name
+
+    @property
+    def discrete(self) -> bool:
+        """Whether it holds categories."""
+        return self.column.kind.is_discrete and self.column.categories is not None
+
+    @property
+    def gain(self) -> float | None:
+        """Return the held-out error as a share of that of filling in one value everywhere."""
+        trial = self.trial
+        if trial is None or trial.blend is None or not trial.constant:
+            return None
+        return trial.blend / trial.constant
+
+    def words(self, numbers: FloatArray) -> list[str]:
+        """Return numbers of the column as a reader knows them."""
+        values = self.column.decode(numbers)
+        if values.dtype.kind == "f":
+            return [f"{value:.4g}" for value in values]
+        if values.dtype.kind == "M":
+            return [str(value).replace("T00:00:00", "").rstrip("0").rstrip(".") for value in values]
+        return [str(value) for value in values]
+
+
+@dataclass(frozen=True)
+class UncertainCell:
+    """A cell that was filled in with little confidence."""
+
+    row: int
+    column: str
+    value: str
+    doubt: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that the report tells.
+
+    Parameters
+    ----------
+    title : str
+        What the table is called.
+    n_rows, n_columns : int
+        Its shape.
+    shown_rows : int
+        Rows that distributions, maps and correlations are drawn from.
+    columns : list of ColumnFacts
+        The columns that can be filled.
+    others : list of (str, str)
+        Names of the other columns, and why they are left alone.
+    missing : ndarray of bool, shape (shown rows, columns)
+        The holes.
+    patterns : list of (columns, int)
+        Which columns are missing together, and in how many of the shown rows.
+    uncertain : list of UncertainCell
+        Where the fill is least certain.
+    before, after : ndarray
+        Correlations of the columns of numbers, over observed pairs and after filling.
+    correlated : list of str
+        The names of these columns.
+    history : History
+        Losses over the course of training.
+    seconds : float
+        How long the network was trained.
+    settings : str
+        What is needed to repeat it, as JSON.
+    """
+
+    title: str
+    n_rows: int
+    n_columns: int
+    shown_rows: int
+    columns: list[ColumnFacts]
+    others: list[tuple[str, str]]
+    missing: BoolArray
+    patterns: list[tuple[tuple[int, ...], int]]
+    uncertain: list[UncertainCell]
+    before: FloatArray
+    after: FloatArray
+    correlated: list[str]
+    history: History
+    settings: str
+
+    @property
+    def holes(self) -> int:
+        """Holes in columns that can be filled."""
+        return sum(column.missing for column in self.columns)
+
+    @property
+    def gain(self) -> float | None:
+        """Return the held-out error as a share of the constant's, averaged over columns."""
+        known = [column.gain for column in self.columns if column.gain is not None]
+        return float(np.mean(known)) if known else None
+
+    @property
+    def seconds(self) -> float:
+        """Return how long the network was trained."""
+        return self.history.seconds[-1] if self.history.seconds else 0.0
+
+
+def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
+    """Gather the facts about a table and the imputer that was fitted to it.
+
+    Parameters
+    ----------
+    imputer : GrapeImputer
+        A fitted imputer.
+    X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+        The table with its holes.
+    title : str
+        What the table is called.
+    """
+    table = Table.wrap(X, missing_values=imputer.missing_values)
+    schema, model = imputer.schema_, imputer.model_
+    encoded = schema.encode(table, warn=False)
+    rows = np.arange(table.n_rows)
+    if table.n_rows > MOST_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(table.n_rows, MOST_ROWS, replace=False))
+    numbers, holes = encoded.numbers[rows], encoded.fillable[rows]
+    filled, spread, chances = numbers.copy(), np.full(numbers.shape, np.nan), {}
+    if model is not None and holes.any():
+        guess = model.predict(numbers)
+        filled = np.where(holes, guess.value, numbers)
+        spread = spread if guess.spread is None else guess.spread
+        chances = guess.chances
+    columns = []
+    for at, j in enumerate(schema.features):
+        assert model is not None
+        columns.append(
+            ColumnFacts(
+                schema.columns[j],
+                numbers[~np.isnan(numbers[:, at]), at],
+                filled[holes[:, at], at],
+                int(encoded.fillable[:, at].sum()),
+                model.trials[at] if model.trials else None,
+                None if model.held_out is None else model.held_out.of(at),
+            )
+        )
+    continuous = [at for at, facts in enumerate(columns) if not facts.discrete]
+    settings = {
+        "grapefill": __version__,
+        "parameters": to_plain(
+            {
+                name: value
+                for name, value in imputer.get_params(deep=False).items()
+                if name not in ("callbacks", "o_edge", "checkpoint")
+            }
+        ),
+        "preset": None if model is None else model.preset.to_dict(),
+    }
+    return Facts(
+        title=title,
+        n_rows=table.n_rows,
+        n_columns=table.n_columns,
+        shown_rows=rows.size,
+        columns=columns,
+        others=[
+            (column.name, "empty" if column.useless else column.note or "left as it is")
+            for j, column in enumerate(schema.columns)
+            if j not in schema.features
+        ],
+        missing=holes,
+        patterns=_patterns(holes),
+        uncertain=_uncertain(columns, rows, filled, holes=holes, spread=spread, chances=chances),
+        before=_correlation(numbers[:, continuous]),
+        after=_correlation(filled[:, continuous]),
+        correlated=[columns[at].name for at in continuous],
+        history=imputer.history_,
+        settings=json.dumps(settings, indent=2, default=str, ensure_ascii=False),
+    )
+
+
+def _patterns(holes: BoolArray) -> list[tuple[tuple[int, ...], int]]:
+    """Return which columns are missing together, the most frequent first; complete rows too."""
+    if not holes.size:
+        return []
+    packed = np.packbits(holes, axis=1)
+    _, first, counts = np.unique(packed, axis=0, return_index=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:PATTERNS]
+    return [(tuple(np.flatnonzero(holes[first[k]]).tolist()), int(counts[k])) for k in order]
+
+
+def _uncertain(
+    columns: list[ColumnFacts],
+    rows: Any,
+    filled: FloatArray,
+    *,
+    holes: BoolArray,
+    spread: FloatArray,
+    chances: dict[int, FloatArray],
+) -> list[UncertainCell]:
+    """Return the filled cells whose parts agree least, in units of what each column can be off."""
+    doubts: list[tuple[float, int, int]] = []
+    for at, facts in enumerate(columns):
+        where = np.flatnonzero(holes[:, at])
+        if at in chances:
+            classes = max(2, chances[at].shape[1])
+            doubt = (1 - chances[at][where].max(axis=1)) / (1 - 1 / classes)
+        else:
+            unit = facts.observed.std() or 1.0
+            doubt = np.nan_to_num(spread[where, at]) / unit
+        worst = np.argsort(-doubt, kind="stable")[:UNCERTAIN_CELLS]
+        doubts += [(float(doubt[k]), int(where[k]), at) for k in worst if doubt[k] > 0]
+    doubts.sort(key=lambda each: (-each[0], each[1], each[2]))
+    cells = []
+    for _, row, at in doubts[:UNCERTAIN_CELLS]:
+        facts = columns[at]
+        if at in chances:
+            reason = f"{chances[at][row].max():.0%} probable"
+        elif facts.column.kind is Kind.DATETIME:
+            reason = "trees disagree"
+        else:
+            reason = f"half of the trees within ±{spread[row, at]:.3g}"
+        value = facts.words(filled[[row], at])[0]
+        cells.append(UncertainCell(int(rows[row]) + 1, facts.name, value, reason))
+    return cells
+
+
+def _correlation(numbers: FloatArray) -> FloatArray:
+    """Return correlations over the rows where both columns are known; NaN where there are none."""
+    known = ~np.isnan(numbers)
+    zeroed = np.where(known, numbers, 0.0)
+    weight = known.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        scale = np.abs(zeroed).max(axis=0, initial=0.0)
+        zeroed = zeroed / np.where(scale > 0, scale, 1.0)
+        pairs = weight.T @ weight
+        sums = zeroed.T @ weight
+        squares = np.square(zeroed).T @ weight
+        products = zeroed.T @ zeroed
+        covariance = products / pairs - sums * sums.T / pairs**2
+        variance = squares / pairs - (sums / pairs) ** 2
+        correlation = covariance / np.sqrt(variance * variance.T)
+    result: FloatArray = np.where(np.isfinite(correlation), np.clip(correlation, -1, 1), np.nan)
+    return result

@@ -1,0 +1,108 @@
+"""The page: facts and plots in one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from grapefill.files.atomic import write_whole
+from grapefill.report import plots
+from grapefill.report.facts import collect
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from grapefill.imputer import GrapeImputer
+    from grapefill.report.facts import ColumnFacts, Facts
+
+
+def make_report(imputer: GrapeImputer, X: Any, *, title: str = "Table") -> str:
+    """Return a report about a table and the imputer that was fitted to it, as HTML.
+
+    Parameters
+    ----------
+    imputer : GrapeImputer
+        A fitted imputer.
+    X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+        The table with its holes.
+    title : str
+        What the table is called.
+
+    Returns
+    -------
+    str
+        One page: no script, and nothing is loaded from anywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from grapefill import GrapeImputer
+    >>> X = np.random.default_rng(0).normal(size=(60, 1)) * [1.0, 2.0, 3.0]
+    >>> X[::5, 1] = np.nan
+    >>> page = make_report(GrapeImputer("fast", random_state=0).fit(X), X, title="Example")
+    >>> page[:15], "<h1>Example</h1>" in page
+    ('<!DOCTYPE html>', True)
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("grapefill.report", ""),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    facts = collect(imputer, X, title=title)
+    return environment.get_template("page.html.jinja").render(facts=facts, **_pictures(facts))
+
+
+def write_report(path: str | Path, imputer: GrapeImputer, X: Any, *, title: str = "Table") -> None:
+    """Write the report of `make_report` to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; an existing one is replaced.
+    imputer : GrapeImputer
+        A fitted imputer.
+    X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+        The table with its holes.
+    title : str
+        What the table is called.
+    """
+    page = make_report(imputer, X, title=title)
+    with write_whole(path) as file:
+        file.write(page.encode())
+
+
+def _pictures(facts: Facts) -> dict[str, Any]:
+    """Draw what there is something to see of."""
+    from markupsafe import Markup
+
+    def drawn(svg: str) -> Markup:
+        # Names and values were escaped when the SVG was made.
+        return Markup(svg)
+
+    with_holes = [column for column in facts.columns if column.filled.size]
+    with_holes.sort(key=lambda column: -column.missing)
+    judged = [column for column in facts.columns if _can_scatter(column)]
+    judged.sort(key=lambda column: column.gain or 0.0)
+    holes = bool(facts.missing.any())
+    return {
+        "missingness": drawn(plots.missingness_map(facts)) if holes else None,
+        "pattern": drawn(plots.pattern_plot(facts)) if holes else None,
+        "distributions": [
+            (column, drawn(plots.distribution(column)))
+            for column in with_holes[: plots.MOST_DISTRIBUTIONS]
+        ],
+        "more_distributions": max(0, len(with_holes) - plots.MOST_DISTRIBUTIONS),
+        "curve": drawn(plots.training_curve(facts)) if facts.history.step else None,
+        "errors": drawn(plots.error_plot(facts.columns)) if facts.gain is not None else None,
+        "scatters": [
+            (column, drawn(plots.scatter(column))) for column in judged[: plots.MOST_SCATTERS]
+        ],
+        "correlation": drawn(plots.correlation_plot(facts)) if len(facts.correlated) > 1 else None,
+    }
+
+
+def _can_scatter(column: ColumnFacts) -> bool:
+    return not column.discrete and column.held_out is not None and column.held_out.truth.size > 1

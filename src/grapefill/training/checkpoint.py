@@ -1,0 +1,102 @@
+"""Checkpoints: what it takes to go on with a training that was cut off, to the same end.
+
+A file holds weights, optimiser, generator, the rows still to come in this epoch and the course of
+training so far. It is written whole or not at all, every half minute, and belongs to one fit: the
+same rows, settings and seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grapefill.errors import ModelFileError, warn
+from grapefill.files.model import read_model, write_model
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from grapefill.table.arrays import FloatArray
+    from grapefill.training.config import Preset
+
+KIND = "checkpoint"
+SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a checkpoint holds: tensors by name, and plain JSON values."""
+
+    tensors: dict[str, Tensor]
+    values: dict[str, Any]
+
+
+class Checkpoint:
+    """The checkpoint of one fit.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    fingerprint : str
+        What tells this fit from others, see `fingerprint_of`.
+    seconds : float
+        How often it is written.
+    """
+
+    def __init__(self, path: str | Path, fingerprint: str, *, seconds: float = SECONDS) -> None:
+        self.path = Path(path)
+        self.fingerprint = fingerprint
+        self.seconds = seconds
+        self._written = time.perf_counter()
+
+    @property
+    def due(self) -> bool:
+        """Whether the last one was written long enough ago."""
+        return time.perf_counter() - self._written >= self.seconds
+
+    def write(self, saved: Saved) -> None:
+        """Replace the file."""
+        description = {"fingerprint": self.fingerprint, "values": saved.values}
+        write_model(self.path, estimator=KIND, tensors=saved.tensors, description=description)
+        self._written = time.perf_counter()
+
+    def read(self) -> Saved | None:
+        """Return what was saved of this very fit, if anything was."""
+        if not self.path.exists():
+            return None
+        try:
+            file = read_model(self.path)
+        except ModelFileError as error:
+            warn(f"The checkpoint cannot be used and training starts afresh: {error}")
+            return None
+        if file.estimator != KIND:
+            raise ModelFileError(
+                f"{str(self.path)!r} holds a {file.estimator}, not a checkpoint, and is left as it "
+                "is. Give another file for checkpoints."
+            )
+        if file.description["fingerprint"] != self.fingerprint:
+            warn(
+                f"The checkpoint {str(self.path)!r} is of another table, other settings or another "
+                "seed; training starts afresh."
+            )
+            return None
+        return Saved(file.tensors, file.description["values"])
+
+    def remove(self) -> None:
+        """Remove the file, once the fit is complete."""
+        self.path.unlink(missing_ok=True)
+
+
+def fingerprint_of(numbers: FloatArray, preset: Preset, *further: Any) -> str:
+    """Return a digest of encoded rows, settings and whatever else decides the result of a fit."""
+    digest = hashlib.sha256()
+    digest.update(np.ascontiguousarray(numbers).tobytes())
+    digest.update(json.dumps([numbers.shape, preset.to_dict(), *further], default=str).encode())
+    return digest.hexdigest()

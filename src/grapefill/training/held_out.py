@@ -1,0 +1,98 @@
+"""Observed cells that were held out, and what the finished blend says about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from grapefill.table.arrays import FloatArray, IntArray
+    from grapefill.trees import Guess
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Cells to judge a model by, one entry each.
+
+    The parts had not seen them, though the weights of the parts were chosen on them.
+
+    Parameters
+    ----------
+    feature : ndarray of int
+        Whose cell it is.
+    truth : ndarray
+        What was observed: a number, or the code of a category.
+    guess : ndarray
+        What was predicted.
+    chance : ndarray
+        The probability that was given to the true category; NaN for numbers.
+    spread : ndarray
+        `Guess.spread`: how far the votes of trees lie apart; NaN where there are none.
+    """
+
+    feature: IntArray
+    truth: FloatArray
+    guess: FloatArray
+    chance: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def collect(
+        cls,
+        numbers: FloatArray,
+        held_out: npt.NDArray[np.bool_],
+        start: Guess,
+        trees: Guess,
+        shares: FloatArray,
+    ) -> Self:
+        """Collect the held-out cells of some rows.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (rows, features)
+            The true values.
+        held_out : ndarray of bool, shape (rows, features)
+            The cells.
+        start, trees : Guess
+            What the parts say about the rows without these cells.
+        shares : ndarray of shape (features,)
+            The weight of ``start`` in every feature.
+        """
+        feature, row = np.nonzero(held_out.T)
+        truth, share = numbers[row, feature], shares[feature]
+        with np.errstate(over="ignore", invalid="ignore"):
+            guess = share * start.value[row, feature] + (1 - share) * trees.value[row, feature]
+        chance = np.full(feature.size, np.nan)
+        for j in start.chances:
+            mine = feature == j
+            blend = shares[j] * start.chances[j] + (1 - shares[j]) * trees.chances[j]
+            blend = blend[row[mine]]
+            guess[mine] = blend.argmax(axis=1)
+            chance[mine] = blend[np.arange(mine.sum()), truth[mine].astype(np.int64)]
+        spread = np.full(feature.size, np.nan)
+        if trees.spread is not None:
+            spread = np.where(share < 1, trees.spread[row, feature], np.nan)
+        return cls(feature.astype(np.int64), truth, guess, chance, spread)
+
+    def of(self, feature: int) -> Self:
+        """Return the cells of one feature."""
+        mine = self.feature == feature
+        return type(self)(**{name: array[mine] for name, array in self.arrays().items()})
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return plain arrays, by name, for a model file."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> Self:
+        """Rebuild from `arrays`; raises ValueError if they do not fit."""
+        cells = cls(**{name: arrays[name] for name in cls.__dataclass_fields__})
+        if len({array.shape for array in cells.arrays().values()}) > 1 or cells.feature.ndim != 1:
+            raise ValueError("the held-out cells are not of one length")
+        if not np.isin(cells.feature, np.arange(n_features)).all():
+            raise ValueError("a held-out cell is of a column that is not there")
+        return cells

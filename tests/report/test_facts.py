@@ -1,0 +1,153 @@
+"""What the report tells is what happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grapefill import GrapeImputer
+from grapefill.report import facts as facts_module
+from grapefill.report.facts import Facts, _correlation, _patterns, collect
+
+SETTINGS = {"max_steps": 30, "rounds": 1, "trees": 5, "trial_trees": 5}
+
+
+def make_table(rows: int = 90) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    size = random.normal(size=rows)
+    table = pd.DataFrame(
+        {
+            "width": size + 0.1 * random.normal(size=rows),
+            "height": 2 * size,
+            "kind": np.where(size > 0, "large", "small"),
+            "made": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(rows), unit="D"),
+            "note": [f"text {k}" for k in range(rows)],
+        }
+    )
+    table.loc[::4, "width"] = np.nan
+    table.loc[::4, "height"] = np.nan
+    table.loc[1::6, "kind"] = None
+    table.loc[2::9, "made"] = pd.NaT
+    return table
+
+
+def fit(table: Any, **parameters: Any) -> GrapeImputer:
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=7, **parameters)
+    return imputer.set_params(kinds={"note": "passthrough"}).fit(table)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[GrapeImputer, pd.DataFrame]:
+    table = make_table()
+    return fit(table), table
+
+
+@pytest.fixture(scope="module")
+def facts(fitted: tuple[GrapeImputer, pd.DataFrame]) -> Facts:
+    return collect(*fitted, title="Things")
+
+
+def test_counts(facts: Facts, fitted: tuple[GrapeImputer, pd.DataFrame]) -> None:
+    table = fitted[1]
+    assert (facts.n_rows, facts.n_columns, facts.shown_rows) == (90, 5, 90)
+    missing = {column.name: column.missing for column in facts.columns}
+    assert missing == table.drop(columns="note").isna().sum().to_dict()
+    assert facts.holes == int(table.isna().to_numpy().sum())
+    assert facts.others == [("note", "left as it is")]
+
+
+def test_filled_numbers_are_those_of_transform(
+    facts: Facts, fitted: tuple[GrapeImputer, pd.DataFrame]
+) -> None:
+    imputer, table = fitted
+    filled = imputer.transform(table)
+    for column in facts.columns:
+        holes = table[column.name].isna()
+        shown = column.words(column.filled)
+        if column.name == "kind":
+            assert shown == filled.loc[holes, "kind"].tolist()
+        elif column.name == "made":
+            assert pd.to_datetime(shown).tolist() == filled.loc[holes, "made"].tolist()
+        else:
+            expected = filled.loc[holes, column.name]
+            np.testing.assert_allclose([float(word) for word in shown], expected, rtol=1e-3)
+
+
+def test_gain_is_the_error_over_that_of_a_constant(facts: Facts) -> None:
+    gains = {column.name: column.gain for column in facts.columns}
+    for column in facts.columns:
+        trial = column.trial
+        assert trial is not None
+        if trial.blend is not None and trial.constant:
+            assert gains[column.name] == trial.blend / trial.constant
+    known = [gain for gain in gains.values() if gain is not None]
+    assert facts.gain == pytest.approx(np.mean(known))
+
+
+def test_held_out_cells_agree_with_the_trials(facts: Facts) -> None:
+    for column in facts.columns:
+        cells, trial = column.held_out, column.trial
+        assert cells is not None
+        assert trial is not None
+        assert cells.truth.size == trial.cells
+        if trial.blend is not None:
+            off = (
+                cells.truth != cells.guess if column.discrete else np.abs(cells.truth - cells.guess)
+            )
+            assert off.mean() == pytest.approx(trial.blend)
+
+
+def test_patterns_count_what_is_missing_together(facts: Facts) -> None:
+    assert sum(count for _, count in facts.patterns) == 90
+    together = dict(facts.patterns)
+    assert together[0, 1] > 5  # width and height alone
+    counts = [count for _, count in facts.patterns]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_patterns_of_many_columns_stay_apart() -> None:
+    holes = np.zeros((6, 20), dtype=bool)
+    holes[:3, 17] = True
+    holes[3:5, 3] = True
+    assert _patterns(holes) == [((17,), 3), ((3,), 2), ((), 1)]
+
+
+def test_uncertain_cells_were_holes(
+    facts: Facts, fitted: tuple[GrapeImputer, pd.DataFrame]
+) -> None:
+    table = fitted[1]
+    assert facts.uncertain
+    for cell in facts.uncertain:
+        assert pd.isna(table.loc[cell.row - 1, cell.column])
+
+
+def test_correlation_over_observed_pairs() -> None:
+    random = np.random.default_rng(1)
+    numbers = random.normal(size=(50, 3)) + random.normal(size=(50, 1))
+    numbers[:20, 0] = np.nan
+    numbers[30:, 1] = np.nan
+    expected = pd.DataFrame(numbers).corr(min_periods=2)
+    np.testing.assert_allclose(_correlation(numbers), expected, atol=1e-9)
+
+
+def test_correlation_of_a_constant_is_unknown() -> None:
+    numbers = np.column_stack([np.ones(5), np.arange(5.0)])
+    assert np.isnan(_correlation(numbers)[0, 1])
+
+
+def test_a_long_table_is_shown_by_some_of_its_rows(
+    fitted: tuple[GrapeImputer, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facts_module, "MOST_ROWS", 40)
+    facts = collect(*fitted, title="Things")
+    assert (facts.n_rows, facts.shown_rows, len(facts.missing)) == (90, 40, 40)
+    assert {column.name: column.missing for column in facts.columns}["width"] == 23
+
+
+def test_settings_tell_how_to_repeat_it(facts: Facts) -> None:
+    for words in ('"random_state": 7', '"max_steps": 30', '"grapefill"'):
+        assert words in facts.settings
+    assert "checkpoint" not in facts.settings

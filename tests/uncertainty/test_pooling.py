@@ -1,0 +1,160 @@
+"""Rubin's rules give what they should."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from grapefill import pool
+from grapefill.errors import InputError
+
+ESTIMATES = np.array([[1.0, -2.0], [1.4, -2.1], [0.9, -1.7], [1.2, -2.4]])
+VARIANCES = np.array([[0.10, 0.30], [0.12, 0.28], [0.09, 0.33], [0.11, 0.29]])
+
+
+def test_by_hand() -> None:
+    result = pool(ESTIMATES, VARIANCES, df_complete=50)
+    m = 4
+    within, between = VARIANCES.mean(0), ESTIMATES.var(0, ddof=1)
+    total = within + 1.25 * between
+    share = 1.25 * between / total
+    large = (m - 1) / share**2
+    observed = 51 / 53 * 50 * (1 - share)
+    df = large * observed / (large + observed)
+    r = 1.25 * between / within
+    np.testing.assert_allclose(result.estimate, ESTIMATES.mean(0))
+    np.testing.assert_allclose(result.total, total)
+    np.testing.assert_allclose(result.df, df)
+    np.testing.assert_allclose(result.missing_information, (r + 2 / (df + 3)) / (r + 1))
+    np.testing.assert_allclose(result.missing_share, share)
+    expected = 2 * stats.t.sf(np.abs(ESTIMATES.mean(0)) / np.sqrt(total), df)
+    np.testing.assert_allclose(result.p_value, expected)
+    low, high = result.interval(0.9).T
+    assert ((low < result.estimate) & (result.estimate < high)).all()
+    np.testing.assert_allclose(high - result.estimate, stats.t.ppf(0.95, df) * np.sqrt(total))
+
+
+def test_a_large_table_has_rubins_degrees_of_freedom() -> None:
+    result = pool(ESTIMATES, VARIANCES)
+    np.testing.assert_allclose(result.df, 3 / result.missing_share**2)
+
+
+def test_imputations_that_agree_leave_the_complete_table() -> None:
+    result = pool([2.0] * 5, [0.25] * 5, df_complete=30)
+    assert result.std_error.tolist() == [0.5]
+    assert result.increase.tolist() == [0.0]
+    assert result.df[0] == pytest.approx(31 / 33 * 30, rel=1e-3)
+
+
+def test_intervals_cover() -> None:
+    """Half of the values are missing at random and drawn properly, given the mean and spread."""
+    random = np.random.default_rng(0)
+    covered = 0
+    for _ in range(400):
+        sample = random.normal(size=20)
+        estimates, variances = [], []
+        for _ in range(10):
+            spread = sample.std(ddof=1) * np.sqrt(19 / random.chisquare(19))
+            center = sample.mean() + spread * random.normal() / np.sqrt(20)
+            full = np.concatenate([sample, center + spread * random.normal(size=20)])
+            estimates.append(full.mean())
+            variances.append(full.var(ddof=1) / 40)
+        low, high = pool(estimates, variances, df_complete=39).interval()[0]
+        covered += low <= 0 <= high
+    assert 0.92 < covered / 400 < 0.98
+
+
+def test_one_estimate_may_come_without_a_second_dimension() -> None:
+    result = pool(ESTIMATES[:, 0], VARIANCES[:, 0], names=["slope"])
+    assert result.names == ("slope",)
+    assert result.estimate[0] == pytest.approx(1.125)
+
+
+def test_a_table_of_figures() -> None:
+    result = pool(ESTIMATES, VARIANCES, names=["a", "b"])
+    frame = pd.DataFrame(result.to_dict())
+    assert frame["term"].tolist() == ["a", "b"]
+    assert frame["std_error"].tolist() == result.std_error.tolist()
+    lines = str(result).splitlines()
+    assert lines[0].split()[:2] == ["term", "estimate"]
+    assert lines[2].split()[:2] == ["b", "-2.05"]
+
+
+class TestFit:
+    def test_results_like_those_of_statsmodels(self) -> None:
+        def model(at: int) -> Any:
+            index = ["const", "x"]
+            return SimpleNamespace(
+                params=pd.Series(ESTIMATES[at], index),
+                bse=pd.Series(np.sqrt(VARIANCES[at]), index),
+                df_resid=48.0,
+            )
+
+        result = pool.fit(model, range(4))
+        assert result.names == ("const", "x")
+        assert result.df_complete == 48
+        np.testing.assert_allclose(result.total, pool(ESTIMATES, VARIANCES).total)
+
+    def test_pairs_of_arrays_and_of_dicts(self) -> None:
+        arrays = pool.fit(lambda at: (ESTIMATES[at], VARIANCES[at]), range(4))
+        dicts = pool.fit(
+            lambda at: (
+                dict(zip("ab", ESTIMATES[at], strict=True)),
+                dict(zip("ba", VARIANCES[at][::-1], strict=True)),
+            ),
+            range(4),
+        )
+        assert (arrays.names, dicts.names) == (("x0", "x1"), ("a", "b"))
+        np.testing.assert_allclose(arrays.total, dicts.total)
+        assert np.isinf(arrays.df_complete)
+
+    def test_tables_are_asked_for_one_at_a_time(self) -> None:
+        alive = []
+
+        def tables() -> Any:
+            for at in range(4):
+                alive.append(at)
+                yield at
+                assert alive == [at]
+                alive.clear()
+
+        pool.fit(lambda at: (ESTIMATES[at], VARIANCES[at]), tables())
+
+    def test_a_model_without_standard_errors_is_refused(self) -> None:
+        with pytest.raises(InputError, match="A SimpleNamespace has no standard errors"):
+            pool.fit(lambda _: SimpleNamespace(coef_=[1.0]), range(3))
+
+    def test_other_coefficients_are_refused(self) -> None:
+        with pytest.raises(InputError, match=r"imputation 2 .* other coefficients"):
+            pool.fit(lambda at: ({f"a{at}": 1.0}, {f"a{at}": 1.0}), range(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], [1.0]), "needs at least 2"),
+        (([1.0, 2.0], [1.0, -1.0]), "negative"),
+        (([1.0, 2.0], [[1.0, 2.0], [1.0, 2.0]]), "one variance for each"),
+        (([1.0, np.nan], [1.0, 1.0]), "finite"),
+        ((["a", "b"], [1.0, 1.0]), "must be numbers"),
+        (([[1.0], [1.0, 2.0]], [1.0, 1.0]), "must be numbers"),
+        ((np.zeros((2, 2, 2)), np.zeros((2, 2, 2))), "shape"),
+    ],
+)
+def test_bad_input(arguments: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        pool(*arguments)
+
+
+def test_bad_options() -> None:
+    with pytest.raises(InputError, match="df_complete must be positive"):
+        pool(ESTIMATES, VARIANCES, df_complete=0)
+    with pytest.raises(InputError, match="3 names for 2 estimates"):
+        pool(ESTIMATES, VARIANCES, names=["a", "b", "c"])
+    with pytest.raises(InputError, match="coverage"):
+        pool(ESTIMATES, VARIANCES).interval(95)
