@@ -36,4 +36,4 @@ bench: $(INSTALLED)  ## Measure speed and memory on this machine
 
 clean:  ## Remove the environment, caches and outputs
 	rm -rf .venv build dist demo-output .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

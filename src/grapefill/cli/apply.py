@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Reading, Running
 from grapefill.cli.columns import Plan, select_columns
-from grapefill.cli.impute import fill, report
+from grapefill.cli.impute import fill, show_result
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 
@@ -32,7 +32,7 @@ def apply(
     data: str,
     /,
     *,
-    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
+    output: Annotated[str | None, Parameter(name=["--output", "-o"], metavar="FILE")] = None,
     device: str | None = None,
     reading: Reading = Reading(),
     running: Running = Running(),
@@ -82,7 +82,7 @@ def apply(
     filled = fill(estimator, plan, table, terminal)
     file.write(output, filled, overwrite=running.overwrite)
     seconds = time.perf_counter() - started
-    report(terminal, estimator, table, filled, output=output, seconds=seconds)
+    show_result(terminal, estimator, table, filled, output=output, seconds=seconds)
 
 
 def _load(path: str, device: str | None) -> GrapeEstimator:

@@ -17,8 +17,9 @@ _COLUMNS = Group("Columns", sort_key=3)
 _READING = Group("Reading the file", sort_key=4)
 _RUNNING = Group("Running", sort_key=5)
 
-# Without this, every list has an option that empties it.
+# Without the empty word, every list has an option that empties it.
 _REPEAT = Parameter(negative="", show_default=False)
+_NAMES = Parameter(negative="", show_default=False, metavar="COLUMN")
 _PLAIN = Parameter(negative="", show_default=False)
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
@@ -43,10 +44,10 @@ class Training:
     """
 
     preset: Literal["default", "fast", "paper"] = "default"
-    time_limit: Annotated[str | None, Parameter(name=["--time-limit", "-t"])] = None
+    time_limit: Annotated[str | None, Parameter(name=["--time-limit", "-t"], metavar="TIME")] = None
     seed: int = 0
     device: str = "auto"
-    change: Annotated[tuple[str, ...], _REPEAT, Parameter(name="--set")] = ()
+    change: Annotated[tuple[str, ...], _REPEAT, Parameter(name="--set", metavar="NAME=VALUE")] = ()
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of an estimator."""
@@ -80,12 +81,12 @@ class Columns:
         Limits for what is filled in: age=0:120, price=0: for one limit only.
     """
 
-    ignore: Annotated[tuple[str, ...], _REPEAT] = ()
-    categorical: Annotated[tuple[str, ...], _REPEAT] = ()
-    ordinal: Annotated[tuple[str, ...], _REPEAT] = ()
-    continuous: Annotated[tuple[str, ...], _REPEAT] = ()
-    text: Annotated[tuple[str, ...], _REPEAT] = ()
-    bounds: Annotated[tuple[str, ...], _REPEAT] = ()
+    ignore: Annotated[tuple[str, ...], _NAMES] = ()
+    categorical: Annotated[tuple[str, ...], _NAMES] = ()
+    ordinal: Annotated[tuple[str, ...], _NAMES] = ()
+    continuous: Annotated[tuple[str, ...], _NAMES] = ()
+    text: Annotated[tuple[str, ...], _NAMES] = ()
+    bounds: Annotated[tuple[str, ...], _REPEAT, Parameter(metavar="LIMITS")] = ()
 
 
 @Parameter(name="*", group=_READING)
@@ -105,8 +106,10 @@ class Reading:
         The decimal mark, a point or a comma.
     encoding
         The encoding, such as latin-1.
-    day_first, month_first
-        What comes first in dates like 01/02/2024.
+    day_first
+        In dates like 01/02/2024 the day comes first.
+    month_first
+        In dates like 01/02/2024 the month comes first.
     no_header
         Take the first line for values, not names.
     no_quotes
@@ -117,7 +120,9 @@ class Reading:
         The format, if the suffix does not tell.
     """
 
-    na: Annotated[tuple[str, ...], _REPEAT, Parameter(allow_leading_hyphen=True)] = ()
+    na: Annotated[
+        tuple[str, ...], _REPEAT, Parameter(allow_leading_hyphen=True, metavar="TEXT")
+    ] = ()
     only_na: Annotated[bool, _PLAIN] = False
     delimiter: str | None = None
     decimal: Literal[".", ","] | None = None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grapefill.cli.arguments import Running
-from grapefill.cli.impute import report
+from grapefill.cli.impute import show_result
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import train
 from grapefill.errors import OutputError
@@ -73,7 +73,7 @@ def demo(*, folder: str = "grapefill-demo", running: Running = Running()) -> Non
     penguins.write(after, filled, overwrite=True)
     terminal.show(_before_and_after(frame, filled), "Lengths in millimetres, mass in grams.", "")
     seconds = time.perf_counter() - started
-    report(terminal, imputer, frame, filled, output=str(after), seconds=seconds)
+    show_result(terminal, imputer, frame, filled, output=str(after), seconds=seconds)
     terminal.show(_check(before, after))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -10,7 +11,14 @@ from cyclopts import Parameter
 from grapefill.cli.arguments import Columns, Reading, Running, Training
 from grapefill.cli.columns import Plan, text_columns
 from grapefill.cli.terminal import Terminal
-from grapefill.cli.work import default_output, in_slices, join_tables, open_table, train
+from grapefill.cli.work import (
+    checkpoint_of,
+    default_output,
+    in_slices,
+    join_tables,
+    open_table,
+    train,
+)
 
 if TYPE_CHECKING:
     from grapefill.files import TableFile
@@ -22,6 +30,8 @@ EXAMPLES = """\
 Examples:
 
   grapefill impute data.csv -o filled.csv
+
+  grapefill impute data.csv -o filled.csv --report report.html
 
   grapefill impute data.csv -o filled.csv --preset fast --na -999 --ignore id
 
@@ -41,8 +51,9 @@ def impute(
     data: str,
     /,
     *,
-    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
-    model: Annotated[str | None, Parameter(name=["--model", "-m"])] = None,
+    output: Annotated[str | None, Parameter(name=["--output", "-o"], metavar="FILE")] = None,
+    model: Annotated[str | None, Parameter(name=["--model", "-m"], metavar="FILE")] = None,
+    report: Annotated[str | None, Parameter(name=["--report", "-r"], metavar="FILE")] = None,
     indicator: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     training: Training = Training(),
     columns: Columns = Columns(),
@@ -60,35 +71,46 @@ def impute(
         Where the filled table goes, - for standard output. Without it, -filled is added to the
         name.
     model
-        Keep the model in this file, for 'grapefill apply'.
+        Keep the model in this file, for 'grapefill apply'. If training is cut off, the same
+        command goes on with it.
+    report
+        Write a page that shows what was filled in and how far to trust it, as HTML.
     indicator
         Add columns that tell which cells were filled.
     """
-    from grapefill.files.places import check_output
+    from grapefill.files.places import check_output, open_output
 
     terminal = Terminal.current(quiet=running.quiet)
     output = default_output(data, "filled") if output is None else output
     check_output(output, inputs=[data], overwrite=running.overwrite)
-    if model is not None:
-        check_output(model, inputs=[data, output], overwrite=running.overwrite)
+    taken = [data, output]
+    for path in (model, report):
+        if path is not None:
+            check_output(path, inputs=taken, overwrite=running.overwrite)
+            taken.append(path)
     started = time.perf_counter()
     file, plan, table = _open(data, columns, reading, terminal)
-    imputer = _fit(table, plan, training, terminal, indicator=indicator)
+    imputer = _fit(table, plan, training, terminal, indicator=indicator, model=model)
     filled = fill(imputer, plan, table, terminal)
+    page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)
     if model is not None:
         imputer.save(model, notes=_notes(file, plan, reading))
+    if report is not None and page is not None:
+        with open_output(report) as place:
+            place.write(page.encode())
     seconds = time.perf_counter() - started
-    report(terminal, imputer, table, filled, output=output, seconds=seconds)
-    if model is not None:
-        terminal.show(f"The model:        {model}", to_error=output == "-")
+    show_result(terminal, imputer, table, filled, output=output, seconds=seconds)
+    for what, path in (("The model:       ", model), ("The report:      ", report)):
+        if path is not None:
+            terminal.show(f"{what} {path}", to_error=output == "-")
 
 
 def fit(
     data: str,
     /,
     *,
-    model: Annotated[str, Parameter(name=["--model", "-m"])],
+    model: Annotated[str, Parameter(name=["--model", "-m"], metavar="FILE")],
     indicator: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     training: Training = Training(),
     columns: Columns = Columns(),
@@ -103,7 +125,7 @@ def fit(
         The table: CSV, TSV, Parquet, Feather, Arrow, Excel or JSON lines, perhaps with .gz or .zst
         behind it; - for standard input.
     model
-        The file for the model.
+        The file for the model. If training is cut off, the same command goes on with it.
     indicator
         Let 'grapefill apply' add columns that tell which cells were filled.
     """
@@ -112,7 +134,7 @@ def fit(
     terminal = Terminal.current(quiet=running.quiet)
     check_output(model, inputs=[data], overwrite=running.overwrite)
     file, plan, table = _open(data, columns, reading, terminal)
-    imputer = _fit(table, plan, training, terminal, indicator=indicator)
+    imputer = _fit(table, plan, training, terminal, indicator=indicator, model=model)
     imputer.save(model, notes=_notes(file, plan, reading))
     terminal.show(imputer.summary(), "", f"The model: {model}")
 
@@ -126,13 +148,23 @@ def _open(
 
 
 def _fit(
-    table: Any, plan: Plan, training: Training, terminal: Terminal, *, indicator: bool
+    table: Any,
+    plan: Plan,
+    training: Training,
+    terminal: Terminal,
+    *,
+    indicator: bool,
+    model: str | None,
 ) -> GrapeImputer:
     from grapefill.imputer import GrapeImputer
 
     def start(callbacks: list[Any]) -> GrapeImputer:
         imputer = GrapeImputer(
-            **training.parameters(), kinds=plan.kinds, add_indicator=indicator, callbacks=callbacks
+            **training.parameters(),
+            kinds=plan.kinds,
+            add_indicator=indicator,
+            checkpoint=checkpoint_of(model),
+            callbacks=callbacks,
         )
         return imputer.fit(table)
 
@@ -151,7 +183,14 @@ def _notes(file: TableFile, plan: Plan, reading: Reading) -> dict[str, Any]:
     return {"types": file.types, "plan": plan.to_dict(), "reading": kept}
 
 
-def report(
+def _page(imputer: GrapeImputer, table: Any, data: str, terminal: Terminal) -> str:
+    from grapefill.report import make_report
+
+    with terminal.progress("Writing the report"):
+        return make_report(imputer, table, title="Table" if data == "-" else Path(data).name)
+
+
+def show_result(
     terminal: Terminal,
     imputer: GrapeImputer,
     table: Any,

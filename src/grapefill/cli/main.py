@@ -13,6 +13,14 @@ from grapefill._version import __version__
 from grapefill.cli.apply import EXAMPLES as APPLY_EXAMPLES
 from grapefill.cli.apply import apply
 from grapefill.cli.demo import demo
+from grapefill.cli.evaluate import (
+    AMPUTE_EXAMPLES,
+    COMPARE_EXAMPLES,
+    DESCRIBE_EXAMPLES,
+    ampute,
+    compare,
+    describe,
+)
 from grapefill.cli.impute import EXAMPLES as IMPUTE_EXAMPLES
 from grapefill.cli.impute import FIT_EXAMPLES, fit, impute
 from grapefill.cli.predict import EXAMPLES as PREDICT_EXAMPLES
@@ -21,7 +29,7 @@ from grapefill.cli.terminal import Terminal, in_words_of_the_command_line
 from grapefill.errors import GrapefillError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["app", "main", "run"]
 
@@ -29,11 +37,9 @@ USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 
 HELP = "Fill the holes in any table, and predict from tables with holes."
 EPILOGUE = """\
-Start with:
+Start with 'grapefill demo', or with a table of your own:
 
-  grapefill demo                            fill a real table and see it before and after
-
-  grapefill impute data.csv -o filled.csv   fill a table of your own
+grapefill impute data.csv -o filled.csv
 
 'grapefill COMMAND --help' explains a command."""
 
@@ -41,17 +47,24 @@ app = App(
     name="grapefill",
     help=HELP,
     help_epilogue=EPILOGUE,
-    help_format="plaintext",
+    help_format="markdown",
     version=__version__,
     suppress_keyboard_interrupt=False,
     group_parameters=Group("Files", sort_key=1),
     group_arguments=Group("Files", sort_key=1),
 )
-app.command(impute, help_epilogue=IMPUTE_EXAMPLES)
-app.command(fit, help_epilogue=FIT_EXAMPLES)
-app.command(apply, help_epilogue=APPLY_EXAMPLES)
-app.command(predict, help_epilogue=PREDICT_EXAMPLES)
-app.command(demo)
+COMMANDS: dict[Callable[..., None], str | None] = {
+    impute: IMPUTE_EXAMPLES,
+    fit: FIT_EXAMPLES,
+    apply: APPLY_EXAMPLES,
+    predict: PREDICT_EXAMPLES,
+    describe: DESCRIBE_EXAMPLES,
+    compare: COMPARE_EXAMPLES,
+    ampute: AMPUTE_EXAMPLES,
+    demo: None,
+}
+for place, (command, examples) in enumerate(COMMANDS.items()):
+    app.command(command, help_epilogue=examples, sort_key=place)
 app.register_install_completion_command(help="Install completion for your shell.")
 
 

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from grapefill.cli.arguments import Columns, Reading, Running, Training
 from grapefill.cli.columns import Plan, find_columns, select_columns, text_columns
 from grapefill.cli.terminal import Terminal
-from grapefill.cli.work import default_output, in_slices, open_table, train
+from grapefill.cli.work import checkpoint_of, default_output, in_slices, open_table, train
 from grapefill.errors import InputError, warn
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def predict(
     /,
     *,
     target: str,
-    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
-    model: Annotated[str | None, Parameter(name=["--model", "-m"])] = None,
+    output: Annotated[str | None, Parameter(name=["--output", "-o"], metavar="FILE")] = None,
+    model: Annotated[str | None, Parameter(name=["--model", "-m"], metavar="FILE")] = None,
     task: Task | None = None,
     training: Training = Training(),
     columns: Columns = Columns(),
@@ -63,7 +63,8 @@ def predict(
         Where the table goes that is like the second one with the predictions behind it, - for
         standard output. Without it, -predicted is added to the name.
     model
-        Keep the model in this file, for 'grapefill apply'.
+        Keep the model in this file, for 'grapefill apply'. If training is cut off, the same
+        command goes on with it.
     task
         Whether to predict a number or a category. Without it numbers are predicted as numbers,
         except for 0 and 1.
@@ -84,7 +85,9 @@ def predict(
     labels = table[target]
     table = _common_columns(table.drop_columns([target]), other, file)
     task = task or _usual_task(labels, plan.kinds.get(target), file, target)
-    predictor = _fit(table, labels, task, kinds=plan.kinds, training=training, terminal=terminal)
+    own = {name: kind for name, kind in plan.kinds.items() if name in table.column_names}
+    parameters = training.parameters() | {"kinds": own, "checkpoint": checkpoint_of(model)}
+    predictor = _fit(table, labels, task, parameters, terminal)
     notes = {
         "types": types,
         "plan": plan.to_dict(),
@@ -200,18 +203,14 @@ def _fit(
     table: Any,
     labels: Any,
     task: Task,
-    *,
-    kinds: Mapping[str, str],
-    training: Training,
+    parameters: Mapping[str, Any],
     terminal: Terminal,
 ) -> GrapePredictor:
     from grapefill.predictor import GrapeClassifier, GrapeRegressor
 
-    own = {name: kind for name, kind in kinds.items() if name in table.column_names}
-
     def start(callbacks: list[Any]) -> GrapePredictor:
         cls = GrapeClassifier if task == "classification" else GrapeRegressor
-        predictor: GrapePredictor = cls(**training.parameters(), kinds=own, callbacks=callbacks)
+        predictor: GrapePredictor = cls(**parameters, callbacks=callbacks)
         return predictor.fit(table, labels)
 
     return train(terminal, start)

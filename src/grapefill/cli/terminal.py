@@ -194,13 +194,11 @@ class Bar:
             facts=facts,
         )
 
-    def advance(self, done: int, total: int, seconds: float) -> None:
-        """Show that so much of the work is done after so many seconds."""
-        if self._bar is None:
-            return
-        left = seconds / done * (total - done) if done else 0.0
-        shown = _left(left) if done else ""
-        self._bar.update(self._task, total=total, completed=done, left=shown)
+    def move(self, done: int, total: int, seconds_left: float | None, facts: str = "") -> None:
+        """Show how much of the work is done, and how long the rest will take if that is known."""
+        if self._bar is not None:
+            left = "" if seconds_left is None else _left(seconds_left)
+            self._bar.update(self._task, total=total, completed=done, left=left, facts=facts)
 
     @property
     def callbacks(self) -> list[Callable[[Progress], None]]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from grapefill.estimator import GrapeEstimator
     from grapefill.files import TableFile
 
-__all__ = ["default_output", "in_slices", "open_table", "train"]
+__all__ = ["checkpoint_of", "default_output", "in_slices", "open_table", "train"]
 
 Estimator = TypeVar("Estimator", bound="GrapeEstimator")
 
@@ -65,14 +65,24 @@ def train(terminal: Terminal, fit: Callable[[list[Any]], Estimator]) -> Estimato
     """
     with terminal.progress("Training") as bar:
         estimator = fit(bar.callbacks)
-    # Callbacks belong to this run, not to the model.
-    estimator.callbacks = None
-    if estimator.history_.stopped == "interrupted":
-        steps = estimator.history_.best_step
-        question = f"Training was interrupted after {steps:,} steps. Use the best so far?"
-        if not terminal.ask(question):
-            raise KeyboardInterrupt
+    checkpoint = None if estimator.checkpoint is None else Path(estimator.checkpoint)
+    # These belong to this run, not to the model.
+    estimator.callbacks = estimator.checkpoint = None
+    if estimator.history_.stopped != "interrupted":
+        return estimator
+    steps = estimator.history_.best_step
+    if not terminal.ask(f"Training was interrupted after {steps:,} steps. Use the best so far?"):
+        if checkpoint is not None and checkpoint.exists():
+            terminal.note(f"The same command goes on from the last checkpoint, {checkpoint}.")
+        raise KeyboardInterrupt
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
     return estimator
+
+
+def checkpoint_of(model: str | None) -> str | None:
+    """Return where the state of training is kept until a model is complete."""
+    return None if model is None else f"{model}.checkpoint"
 
 
 def in_slices(
@@ -83,7 +93,9 @@ def in_slices(
     results = []
     with terminal.progress(title) as bar:
         for start in range(0, max(1, table.num_rows), SLICE):
-            bar.advance(start, table.num_rows, time.perf_counter() - started)
+            rest = (table.num_rows - start) / start if start else None
+            left = None if rest is None else (time.perf_counter() - started) * rest
+            bar.move(start, table.num_rows, left)
             results.append(work(table.slice(start, SLICE)))
     return results[0] if len(results) == 1 else join(results)
 

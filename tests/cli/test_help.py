@@ -1,0 +1,165 @@
+"""Help is there at once, and errors are said in a sentence or two."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import grapefill
+from grapefill.cli.arguments import read_seconds, read_settings
+from grapefill.cli.main import main
+from grapefill.cli.terminal import PHRASES, SILENT
+from grapefill.errors import ConfigError, GrapefillError
+
+ROOT = Path(grapefill.__file__).parent
+COMMANDS = ["impute", "fit", "apply", "predict", "describe", "compare", "ampute", "demo"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["impute", "--help"], ["--version"], []])
+def test_help_imports_nothing_heavy(arguments):
+    code = f"""
+import json, sys
+from grapefill.cli.main import main
+code = main({arguments!r})
+print("\\n" + json.dumps([code, sorted(sys.modules)]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    status, modules = json.loads(done.stdout.splitlines()[-1])
+    assert status == 0
+    heavy = {"torch", "sklearn", "scipy", "pyarrow", "pandas", "polars", "narwhals", "openpyxl"}
+    assert heavy & set(modules) == set()
+
+
+def test_help_lists_the_commands(cli):
+    result = cli("--help")
+    assert result.code == 0
+    for command in COMMANDS:
+        assert f"│ {command} " in result.out
+    assert "grapefill impute data.csv -o filled.csv" in result.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(cli, command):
+    result = cli(command, "--help")
+    assert result.code == 0
+    assert result.err == ""
+    if command != "demo":
+        assert "Examples:" in result.out
+        assert f"grapefill {command} " in result.out
+
+
+def test_version(cli):
+    assert cli("--version").out.strip() == grapefill.__version__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["imput", "a.csv"], 'Did you mean "impute"?'),
+        (["impute"], "requires an argument"),
+        (["impute", "a.csv", "--prset", "fast"], "Did you mean --preset?"),
+        (["impute", "a.csv", "--preset", "quick"], "Choose from"),
+        (["fit", "a.csv"], "--model"),
+    ],
+)
+def test_what_is_not_understood(cli, arguments, words):
+    result = cli(*arguments)
+    assert result.code == 2
+    assert words in result.err
+    assert result.err.startswith("Error: ")
+    assert result.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["impute", "none.csv"], "there is no such file"),
+        (["impute", "{houses}", "-o", "{houses}"], "which is never overwritten"),
+        (["impute", "{houses}", "-o", "no/folder/x.csv"], "does not exist. Create it first"),
+        (["impute", "{houses}", "--ignore", "romms"], "Did you mean 'rooms'?"),
+        (["impute", "{houses}", "--ignore", "zzz"], "It has 'id', 'area', 'rooms'"),
+        (["impute", "{houses}", "--time-limit", "soon"], "Write it like 90, 90s, 5m or 1h"),
+        (["impute", "{houses}", "--set", "max_steps"], "Write it like max_steps=500"),
+        (["impute", "{houses}", "--set", "depth=1"], "depth"),
+        (["impute", "{houses}", "--bounds", "area"], "Write it like age=0:120"),
+        (["impute", "{houses}", "--bounds", "area=9:1"], "its lower limit above its upper one"),
+        (["impute", "{houses}", "--delimiter", "ab"], "delimiter must be one ASCII character"),
+        (["impute", "{houses}", "--ordinal", "heating=gas"], "'wood' is not one of its levels gas"),
+        (["apply", "{houses}", "{houses}"], "or not a model file at all"),
+        (["predict", "{houses}", "{houses}", "--target", "cost"], "--target names the column"),
+        (["predict", "{houses}", "{houses}", "--target", "sold"], "holds dates"),
+    ],
+)
+def test_errors_are_sentences(cli, houses, arguments, words):
+    before = sorted(houses.parent.iterdir())
+    result = cli(*(argument.format(houses=houses) for argument in arguments))
+    assert result.code == 1
+    assert words in result.err
+    assert result.err.startswith("Error: ") or "\nError: " in result.err
+    assert "Traceback" not in result.err
+    assert sorted(houses.parent.iterdir()) == before
+
+
+def test_options_are_named_as_options(cli, make_csv, rows):
+    path = make_csv("bad.csv", [*rows(5), ["1", "2"]])
+    result = cli("impute", path)
+    assert "Line 7 of" in result.err
+    assert "or add --delimiter if it is not ','" in result.err
+    (path.parent / "out.csv").touch()
+    result = cli("impute", make_csv("good.csv", rows(5)), "-o", path.parent / "out.csv")
+    assert "or add --overwrite" in result.err
+
+
+def test_debug_shows_the_traceback(houses):
+    with pytest.raises(GrapefillError):
+        main(["impute", str(houses), "-o", str(houses), "--debug"])
+
+
+def test_a_bug_is_a_sentence_too(cli, houses, monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("grapefill.cli.impute.open_table", fail)
+    result = cli("impute", houses)
+    assert result.code == 1
+    assert "should not have: ZeroDivisionError: oh. Please report it" in result.err
+
+    def starve(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("grapefill.cli.impute.open_table", starve)
+    assert "not enough memory" in cli("impute", houses).err
+
+
+def test_phrases_are_those_of_our_messages():
+    sources = [p.read_text() for p in ROOT.rglob("*.py") if "cli" not in p.relative_to(ROOT).parts]
+    # A message may go over several lines of source.
+    joined = re.sub(r'"\s*\n\s*f?"|\'\s*\n\s*f?"|"\s*\n\s*f?\'', "", "\n".join(sources))
+    for phrase in (*PHRASES, *SILENT):
+        assert phrase in joined, phrase
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("1.5 m", 90), ("2min", 120), (".5h", 1800)]
+)
+def test_times(text, seconds):
+    assert read_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "-5", "5 days", "1:30"])
+def test_no_times(text):
+    with pytest.raises(ConfigError, match="Write it like"):
+        read_seconds(text)
+
+
+def test_settings():
+    assert read_settings(("max-steps=5", "average=0.9", "x=true", "y=none")) == {
+        "max_steps": 5,
+        "average": 0.9,
+        "x": True,
+        "y": None,
+    }

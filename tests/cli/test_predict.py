@@ -1,0 +1,102 @@
+"""predict: the rows of a new table with predictions behind them."""
+
+import re
+
+import pytest
+
+
+@pytest.fixture
+def new(make_csv, rows):
+    return make_csv("new.csv", [row[:6] for row in rows(9, seed=4)], HEADER[:6])
+
+
+@pytest.fixture
+def whole(make_csv, rows):
+    return make_csv("new.csv", rows(9, seed=4))
+
+
+HEADER = ["id", "area", "rooms", "heating", "sold", "garden", "price"]
+
+
+def test_numbers(cli, houses, new, quick, tmp_path):
+    output, model = tmp_path / "predictions.csv", tmp_path / "price.grape"
+    result = cli("predict", houses, new, "--target", "price", "-o", output, "-m", model, *quick)
+    assert result.code == 0
+    lines = output.read_text().splitlines()
+    before = new.read_text().splitlines()
+    assert lines[0] == before[0] + ",price_predicted"
+    for line, old in zip(lines[1:], before[1:], strict=True):
+        assert line.startswith(old + ",")
+        assert 10_000 < float(line.rpartition(",")[2]) < 200_000
+    assert "9 rows were predicted." in result.out
+    assert f"The predictions: {output}" in result.out
+    assert "was off by" in result.out
+    again = tmp_path / "again.csv"
+    assert cli("apply", model, new, "-o", again).code == 0
+    assert again.read_bytes() == output.read_bytes()
+
+
+@pytest.mark.parametrize("target", ["heating", "garden"])
+def test_categories(cli, houses, whole, quick, target):
+    new = whole
+    result = cli("predict", houses, new, "--target", target, *quick)
+    assert result.code == 0
+    lines = [
+        line.split(",") for line in new.with_name("new-predicted.csv").read_text().splitlines()
+    ]
+    words = {"heating": ["gas", "wood"], "garden": ["no", "yes"]}[target]
+    expected = [f"{target}_predicted", *(f"{target}_probability_{word}" for word in words)]
+    assert lines[0] == HEADER + expected
+    for line in lines[1:]:
+        best, *chances = line[7:]
+        assert best == words[[float(c) for c in chances].index(max(map(float, chances)))]
+        assert sum(map(float, chances)) == pytest.approx(1, abs=1e-3)
+    assert "predicted wrong" in result.out
+
+
+def test_zero_and_one_are_categories(cli, make_csv, quick):
+    table = [[str(k % 10), str(int(k % 10 > 4))] for k in range(60)]
+    train = make_csv("train.csv", table, ["x", "y"])
+    new = make_csv("new.csv", [["1"], ["8"]], ["x"])
+    assert cli("predict", train, new, "--target", "y", *quick).code == 0
+    head = new.with_name("new-predicted.csv").read_text().splitlines()[0]
+    assert head == "x,y_predicted,y_probability_0,y_probability_1"
+    assert (
+        cli(
+            "predict", train, new, "--target", "y", "--task", "regression", "--overwrite", *quick
+        ).code
+        == 0
+    )
+    head = new.with_name("new-predicted.csv").read_text().splitlines()[0]
+    assert head == "x,y_predicted"
+
+
+def test_decimal_comma(cli, tmp_path, quick):
+    train, new = tmp_path / "train.csv", tmp_path / "new.csv"
+    train.write_text("x;y\n" + "".join(f"{k},5;{k},25\n" for k in range(40)))
+    new.write_text("x\n1,5\n2,5\n")
+    new.write_text("x;z\n1,5;a\n2,5;b\n")
+    result = cli("predict", train, new, "--target", "y", *quick)
+    assert result.code == 0
+    lines = (tmp_path / "new-predicted.csv").read_text().splitlines()
+    assert lines[0] == "x;z;y_predicted"
+    assert re.fullmatch(r"1,5;a;\d+(,\d+)?", lines[1])
+
+
+def test_columns_that_only_one_table_has(cli, houses, make_csv, quick):
+    new = make_csv("new.csv", [["50", "?"], ["90", "?"]], ["area", "other"])
+    result = cli("predict", houses, new, "--target", "price", *quick)
+    assert result.code == 0
+    assert "are not used: 'id', 'rooms', 'heating', 'sold', 'garden'" in result.err
+    new = make_csv("none.csv", [["50"]], ["size"])
+    result = cli("predict", houses, new, "--target", "price", *quick)
+    assert result.code == 1
+    assert "has none of the columns" in result.err
+
+
+def test_name_is_taken(cli, houses, make_csv, quick):
+    new = make_csv("new.csv", [["50", "1"]], ["area", "price_predicted"])
+    result = cli("predict", houses, new, "--target", "price", *quick)
+    assert result.code == 1
+    assert "has a column 'price_predicted' already" in result.err
+    assert not new.with_name("new-predicted.csv").exists()

@@ -1,0 +1,151 @@
+"""On a terminal: a bar that moves, and Ctrl-C, after which nothing is half done."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+
+# More than anybody waits for.
+ENDLESS = ("--preset", "fast", "--set", "max_steps=1000000", "--set", "patience=1000000")
+PATIENCE = 120.0
+
+
+class Screen:
+    """A pseudo-terminal with a process at its other end."""
+
+    def __init__(self, spawn, *arguments):
+        self.master, slave = pty.openpty()
+        self.process = spawn(
+            *arguments, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
+        os.close(slave)
+        self.text = ""
+
+    def wait_for(self, pattern):
+        """Read until a pattern is on the screen."""
+        deadline = time.monotonic() + PATIENCE
+        while not re.search(pattern, self.text):
+            assert time.monotonic() < deadline, self.text
+            if not self._read(1.0) and self.process.poll() is not None:
+                assert re.search(pattern, self.text), self.text
+                return
+
+    def finish(self):
+        """Read to the end and return the exit code."""
+        deadline = time.monotonic() + PATIENCE
+        while self.process.poll() is None or self._read(0.1):
+            assert time.monotonic() < deadline, self.text
+            self._read(0.1)
+        os.close(self.master)
+        return self.process.returncode
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def _read(self, seconds):
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if not ready:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:  # the other end is closed
+            return False
+        self.text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data.decode(errors="replace"))
+        return bool(data)
+
+
+def test_bar(spawn, houses, quick):
+    screen = Screen(spawn, "impute", houses, *quick[:2], "--set", "max_steps=60")
+    screen.wait_for(r"Training +\S+ +\d+% +\d+ s left +loss \d")
+    assert screen.finish() == 0
+    assert "cells were filled" in screen.text
+
+
+def test_no_bar_when_quiet(spawn, houses, quick):
+    screen = Screen(spawn, "impute", houses, "-q", *quick)
+    assert screen.finish() == 0
+    assert screen.text == ""
+
+
+def start_training(spawn, houses, *arguments):
+    screen = Screen(spawn, "impute", houses, *ENDLESS, *arguments)
+    screen.wait_for(r"Training .* left")
+    return screen
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("answer", ["\n", "n\n", "Ctrl-C"])
+def test_interrupt(spawn, houses, answer):
+    before = houses.read_bytes()
+    screen = start_training(spawn, houses)
+    screen.process.send_signal(signal.SIGINT)
+    screen.wait_for(r"Training was interrupted after [\d,]+ steps. Use the best so far\? \[Y/n\]")
+    if answer == "Ctrl-C":
+        screen.process.send_signal(signal.SIGINT)
+    else:
+        screen.type(answer)
+    code = screen.finish()
+    assert "Traceback" not in screen.text
+    assert houses.read_bytes() == before
+    if answer == "\n":
+        assert code == 0
+        assert names(houses.parent) == ["houses-filled.csv", "houses.csv"]
+        assert ",," not in houses.with_name("houses-filled.csv").read_text()
+    else:
+        assert code == 130
+        assert "Interrupted. Nothing was written." in screen.text
+        assert names(houses.parent) == ["houses.csv"]
+
+
+def test_interrupt_without_anybody_to_ask(spawn, houses):
+    process = spawn(
+        "impute",
+        houses,
+        *ENDLESS,
+        "--model",
+        houses.with_name("m.grape"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    # There is nothing to see, so wait until torch is there and training has begun.
+    time.sleep(1)
+    deadline = time.monotonic() + PATIENCE
+    while not _is_busy(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, err
+    assert out == b""
+    assert b"Nothing was written." in err
+    assert b"Traceback" not in err
+    assert names(houses.parent) == ["houses.csv"]
+
+
+def _is_busy(pid):
+    """Whether a process has used some seconds of processor time."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 6
+
+
+def test_kill_leaves_nothing(spawn, houses):
+    before = houses.read_bytes()
+    screen = start_training(spawn, houses, "--report", houses.with_name("report.html"))
+    screen.process.kill()
+    assert screen.finish() == -signal.SIGKILL
+    assert houses.read_bytes() == before
+    assert names(houses.parent) == ["houses.csv"]
