@@ -143,18 +143,7 @@ class CustomEdgeHead(nn.Module):
     def forward(self, observations: Tensor, features: Tensor, pairs: Pairs) -> Prediction:
         """Predict the pairs from the final states of their nodes."""
         states = pairs.concatenate(observations, features)
-        try:
-            outputs: Tensor = self.module(states)
-        except RuntimeError as error:
-            raise ConfigError(
-                f"The given O_edge module cannot take inputs of shape {tuple(states.shape)}: its "
-                f"first layer needs {states.shape[-1]} inputs ({error})."
-            ) from error
-        if outputs.shape[-1] != self.slots.count:
-            raise ConfigError(
-                f"The given O_edge module returns {outputs.shape[-1]} outputs per cell, this table "
-                f"needs {self.slots.count}. Give its last layer that many outputs."
-            )
+        outputs = _ask(self.module, states, self.slots.count, name="O_edge", per="cell")
         logits = {
             j: pairs.of_feature(outputs, j)[:, self.slots.of(j)]
             for j in self.slots.features.discrete
@@ -194,19 +183,25 @@ class NodeHead(nn.Module):
 
     def forward(self, imputed_rows: Tensor) -> Prediction:
         """Predict the labels of completed rows, as cells of a table with a column for each."""
-        try:
-            outputs: Tensor = self.output(imputed_rows)
-        except RuntimeError as error:
-            raise ConfigError(
-                f"The given O_node module cannot take inputs of shape {tuple(imputed_rows.shape)}: "
-                f"its first layer needs {imputed_rows.shape[-1]} inputs ({error})."
-            ) from error
-        if outputs.shape[-1] != self.labels.places:
-            raise ConfigError(
-                f"The given O_node module returns {outputs.shape[-1]} outputs per row, these "
-                f"labels need {self.labels.places}. Give its last layer that many outputs."
-            )
+        outputs = _ask(self.output, imputed_rows, self.labels.places, name="O_node", per="row")
         sizes = [max(k, 1) for k in self.labels.n_categories]
         parts = torch.split(outputs, sizes, dim=1)
         value = torch.cat([part[:, :1] for part in parts], dim=1)
         return Prediction(value, {j: parts[j] for j in self.labels.discrete})
+
+
+def _ask(module: nn.Module, inputs: Tensor, outputs: int, *, name: str, per: str) -> Tensor:
+    """Return what a module says, if it takes these inputs and gives so many outputs."""
+    try:
+        answer: Tensor = module(inputs)
+    except RuntimeError as error:
+        raise ConfigError(
+            f"The given {name} module cannot take inputs of shape {tuple(inputs.shape)}: its first "
+            f"layer needs {inputs.shape[-1]} inputs ({error})."
+        ) from error
+    if answer.shape[-1] != outputs:
+        raise ConfigError(
+            f"The given {name} module returns {answer.shape[-1]} outputs per {per}, this table "
+            f"needs {outputs}. Give its last layer that many outputs."
+        )
+    return answer

@@ -157,9 +157,14 @@ class Forest:
         return mean, half[:, -1] / 2 - half[:, 0] / 2
 
     def chances(self, inputs: Inputs, pool: Executor | None = None) -> FloatArray:
-        """Return the share of votes for every category, shape (rows, categories)."""
+        """Return the probabilities of the categories, shape (rows, categories).
+
+        They are shares of the votes, with one more vote that is shared by all: no category is
+        impossible because some trees did not think of it.
+        """
         votes = self.votes(inputs, pool)
-        return np.stack([(votes == code).mean(axis=1) for code in range(self.n_categories)], axis=1)
+        counts = [(votes == code).sum(axis=1) for code in range(self.n_categories)]
+        return (np.stack(counts, axis=1) + 1 / self.n_categories) / (len(self.trees) + 1)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the trees as plain arrays, one after the other.
