@@ -1,5 +1,6 @@
 """On a terminal: a bar that moves, and Ctrl-C, after which nothing is half done."""
 
+import io
 import os
 import pty
 import re
@@ -11,6 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from grapefill.cli.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
@@ -70,10 +73,27 @@ def test_bar(spawn, houses, quick):
     assert "cells were filled" in screen.text
 
 
-def test_no_bar_when_quiet(spawn, houses, quick):
-    screen = Screen(spawn, "impute", houses, "-q", *quick)
-    assert screen.finish() == 0
-    assert screen.text == ""
+@pytest.mark.parametrize("quiet", [True, False])
+def test_bar_only_where_it_can_be_seen(quiet, monkeypatch):
+    terminal = Terminal(quiet=quiet)
+    monkeypatch.setattr(type(terminal.notes), "is_terminal", True)
+    with terminal.progress("Working") as bar:
+        assert (bar._bar is None) is quiet
+        bar.move(1, 2, 3.0)
+    monkeypatch.setattr(type(terminal.notes), "is_terminal", False)
+    with terminal.progress("Working") as bar:
+        assert bar._bar is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"), [("\n", True), ("y\n", True), ("Yes\n", True), ("n\n", False), ("", False)]
+)
+def test_question(typed, answer, monkeypatch, capfd):
+    source = io.StringIO(typed)
+    source.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdin", source)
+    assert Terminal().ask("Sure?") is answer
+    assert capfd.readouterr().err == "Sure? [Y/n] "
 
 
 def start_training(spawn, houses, *arguments):
@@ -86,7 +106,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("answer", ["\n", "n\n", "Ctrl-C"])
+@pytest.mark.parametrize("answer", ["\n", "Ctrl-C"])
 def test_interrupt(spawn, houses, answer):
     before = houses.read_bytes()
     screen = start_training(spawn, houses)

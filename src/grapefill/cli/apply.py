@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from grapefill.cli.arguments import Reading, Running
+from grapefill.cli.arguments import File, Output, Reading, Running
 from grapefill.cli.columns import Plan, select_columns
 from grapefill.cli.impute import fill, show_result
 from grapefill.cli.terminal import Terminal
@@ -28,11 +26,11 @@ Examples:
 
 
 def apply(
-    model: str,
-    data: str,
+    model: File,
+    data: File,
     /,
     *,
-    output: Annotated[str | None, Parameter(name=["--output", "-o"], metavar="FILE")] = None,
+    output: Output = None,
     device: str | None = None,
     reading: Reading = Reading(),
     running: Running = Running(),

@@ -10,7 +10,16 @@ from cyclopts import Group, Parameter
 
 from grapefill.errors import ConfigError
 
-__all__ = ["Columns", "Reading", "Running", "Training", "read_seconds", "read_settings"]
+__all__ = [
+    "Columns",
+    "File",
+    "Output",
+    "Reading",
+    "Running",
+    "Training",
+    "read_seconds",
+    "read_settings",
+]
 
 _TRAINING = Group("Training", sort_key=2)
 _COLUMNS = Group("Columns", sort_key=3)
@@ -21,6 +30,18 @@ _RUNNING = Group("Running", sort_key=5)
 _REPEAT = Parameter(negative="", show_default=False)
 _NAMES = Parameter(negative="", show_default=False, metavar="COLUMN")
 _PLAIN = Parameter(negative="", show_default=False)
+
+
+def _check_file(_: Any, value: str | None) -> None:
+    """Refuse what is an option rather than a file; a single hyphen is standard input or output."""
+    if value is not None and value.startswith("-") and value != "-":
+        raise ValueError(f"{value} is not a file.")
+
+
+_FILE = Parameter(allow_leading_hyphen=True, validator=_check_file, metavar="FILE")
+File = Annotated[str, _FILE]
+Output = Annotated[str | None, _FILE, Parameter(name=["--output", "-o"])]
+
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
 

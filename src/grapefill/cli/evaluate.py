@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from importlib import import_module
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, Reading, Running
+from grapefill.cli.arguments import Columns, File, Output, Reading, Running
 from grapefill.cli.columns import Plan, find_columns, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
-
-if TYPE_CHECKING:
-    from grapefill.evaluate import Step
 
 __all__ = ["ampute", "compare", "describe"]
 
@@ -45,7 +43,7 @@ _REPEAT = Parameter(negative="", show_default=False)
 
 
 def describe(
-    data: str,
+    data: File,
     /,
     *,
     as_json: Annotated[bool, _FLAG, Parameter(name="--json")] = False,
@@ -62,8 +60,7 @@ def describe(
     as_json
         Write JSON, for other programs.
     """
-    from grapefill.evaluate import describe as describe_table
-
+    describe_table: Any = import_module("grapefill.evaluate").describe
     terminal = Terminal.current(quiet=running.quiet)
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file)
@@ -72,7 +69,7 @@ def describe(
 
 
 def compare(
-    data: str,
+    data: File,
     /,
     *,
     methods: Annotated[tuple[str, ...], _REPEAT] = (),
@@ -111,15 +108,14 @@ def compare(
     as_json
         Write JSON, for other programs.
     """
-    from grapefill.comparing import compare as compare_methods
-
+    compare_methods: Any = import_module("grapefill.comparing").compare
     terminal = Terminal.current(quiet=running.quiet)
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
     named = [name.strip() for given in methods for name in given.split(",")] or None
     with terminal.progress("Comparing") as bar:
 
-        def show(step: Step) -> None:
+        def show(step: Any) -> None:
             left = None if math.isnan(step.seconds_left) else step.seconds_left
             bar.move(step.done, step.steps, left, facts=step.method)
 
@@ -138,10 +134,10 @@ def compare(
 
 
 def ampute(
-    data: str,
+    data: File,
     /,
     *,
-    output: Annotated[str | None, Parameter(name=["--output", "-o"], metavar="FILE")] = None,
+    output: Output = None,
     rate: float = 0.3,
     mechanism: Mechanism = "mcar",
     holes_in: Annotated[tuple[str, ...], _REPEAT, Parameter(name="--columns")] = (),
@@ -167,10 +163,10 @@ def ampute(
     seed
         Where randomness starts; the same seed makes the same holes.
     """
-    from grapefill.evaluate import ampute as make_holes
     from grapefill.files.changes import find_missing
     from grapefill.files.places import check_output
 
+    make_holes: Any = import_module("grapefill.evaluate").ampute
     terminal = Terminal.current(quiet=running.quiet)
     output = default_output(data, "holes") if output is None else output
     check_output(output, inputs=[data], overwrite=running.overwrite)

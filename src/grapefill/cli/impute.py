@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, Reading, Running, Training
+from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
 from grapefill.cli.columns import Plan, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
@@ -48,10 +48,10 @@ Examples:
 
 
 def impute(
-    data: str,
+    data: File,
     /,
     *,
-    output: Annotated[str | None, Parameter(name=["--output", "-o"], metavar="FILE")] = None,
+    output: Output = None,
     model: Annotated[str | None, Parameter(name=["--model", "-m"], metavar="FILE")] = None,
     report: Annotated[str | None, Parameter(name=["--report", "-r"], metavar="FILE")] = None,
     indicator: Annotated[bool, Parameter(negative="", show_default=False)] = False,
@@ -107,7 +107,7 @@ def impute(
 
 
 def fit(
-    data: str,
+    data: File,
     /,
     *,
     model: Annotated[str, Parameter(name=["--model", "-m"], metavar="FILE")],

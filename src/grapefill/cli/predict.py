@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, Reading, Running, Training
+from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
 from grapefill.cli.columns import Plan, find_columns, select_columns, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import checkpoint_of, default_output, in_slices, open_table, train
@@ -34,12 +34,12 @@ Task = Literal["regression", "classification"]
 
 
 def predict(
-    data: str,
-    new: str,
+    data: File,
+    new: File,
     /,
     *,
     target: str,
-    output: Annotated[str | None, Parameter(name=["--output", "-o"], metavar="FILE")] = None,
+    output: Output = None,
     model: Annotated[str | None, Parameter(name=["--model", "-m"], metavar="FILE")] = None,
     task: Task | None = None,
     training: Training = Training(),
