@@ -178,6 +178,35 @@ def test_report_and_model(cli, houses, quick, tmp_path):
     assert (tmp_path / "again.csv").read_bytes() == filled.read_bytes()
 
 
+def test_training_that_was_cut_off_goes_on(cli, houses, quick, tmp_path, monkeypatch):
+    model, filled = tmp_path / "houses.grape", tmp_path / "filled.csv"
+    arguments = ("impute", houses, "-o", filled, "--model", model, *quick)
+    assert cli(*arguments).code == 0
+    undisturbed = filled.read_bytes()
+    filled.unlink()
+    model.unlink()
+
+    steps = []
+
+    def power_cut(_, progress):
+        steps.append(progress.step)
+        if len(steps) == 8:
+            raise SystemError("the lights went out")
+
+    monkeypatch.setattr("grapefill.training.checkpoint.Checkpoint.due", True)
+    monkeypatch.setattr("grapefill.cli.terminal.Bar.train", power_cut)
+    assert cli(*arguments).code == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "houses.csv",
+        "houses.grape.checkpoint",
+    ]
+    first = len(steps)
+    assert cli(*arguments).code == 0
+    assert steps[first] > 1  # it did not start afresh
+    assert filled.read_bytes() == undisturbed
+    assert not (tmp_path / "houses.grape.checkpoint").exists()
+
+
 @pytest.fixture
 def model(cli, houses, quick, tmp_path):
     path = tmp_path / "houses.grape"

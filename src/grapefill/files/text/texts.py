@@ -117,7 +117,7 @@ def _find_marks(texts: Any, marks: Collection[str]) -> Bools:
 
 def _has_space(data: Bytes, offsets: Any, lengths: Integers) -> bool:
     """Whether a text may begin or end with a space: one of ASCII, or a byte of another one."""
-    if not data.size:
+    if not ((data <= _SPACE) | (data >= _BEYOND_ASCII)).any():
         return False
     held = lengths > 0
     for ends in (data[offsets[:-1][held]], data[offsets[1:][held] - 1]):
