@@ -21,6 +21,8 @@ SHARES = np.linspace(0, 1, 5)
 PRIOR_CELLS = 10
 # Trees gain more than the network from the cells that were held out, and from the rounds to come.
 HANDICAP = 0.025
+# By how many standard errors the mean of all votes must be better than that of the middle half.
+CERTAINTY = 1.5
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,45 @@ def choose_shares(
         ]
         trials = tuple(column.trial(at) for column, at in zip(columns, chosen, strict=True))
     return SHARES[chosen], trials
+
+
+def choose_trimming(
+    numbers: FloatArray,
+    held_out: npt.NDArray[np.bool_],
+    trees: Guess,
+    n_categories: tuple[int, ...],
+) -> npt.NDArray[np.bool_]:
+    """Choose for every column whether votes of trees are averaged without their extremes.
+
+    That is the rule, since it guards against a tree that is far off. Where held-out cells leave
+    little doubt that the mean of all votes is better, as in columns that others determine smoothly,
+    it is taken.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (rows, features)
+        The true values; NaN where nothing is known.
+    held_out : ndarray of bool, shape (rows, features)
+        The cells to judge by.
+    trees : Guess
+        What trees say, trimmed and plain.
+    n_categories : tuple of int
+        For every feature, 0 for numbers or the number of categories.
+    """
+    trimmed = np.ones(numbers.shape[1], dtype=bool)
+    if trees.plain is None:
+        return trimmed
+    with np.errstate(over="ignore", invalid="ignore"):
+        for j in np.flatnonzero(np.array(n_categories) == 0):
+            cells = held_out[:, j]
+            if cells.any():
+                truth = numbers[cells, j]
+                plain, rule = (
+                    np.abs(guess[cells, j] - truth) for guess in (trees.plain, trees.value)
+                )
+                worse = plain - rule
+                trimmed[j] = not worse.mean() < -CERTAINTY * worse.std() / np.sqrt(worse.size)
+    return trimmed
 
 
 class _Column:

@@ -13,7 +13,7 @@ from grapefill.errors import warn
 from grapefill.factors import Factors
 from grapefill.graph import block_size
 from grapefill.nn.heads import CustomEdgeHead
-from grapefill.training.choice import choose_shares
+from grapefill.training.choice import choose_shares, choose_trimming
 from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import LinearPart
@@ -272,6 +272,9 @@ class _Stack:
         growth.deadline = self.trial_deadline
         shown = np.where(self.held_out, np.nan, numbers)
         tried, guess = growth.grow(shown, self.start, none, plan=config.trial_plan)
+        trimmed = choose_trimming(numbers, self.held_out, guess, n_categories)
+        if guess.plain is not None:
+            guess = replace(guess, value=np.where(trimmed, guess.value, guess.plain))
         shares, trials = choose_shares(
             numbers,
             self.held_out,
@@ -283,7 +286,7 @@ class _Stack:
         model.held_out = HeldOut.collect(numbers, self.held_out, self.start, guess, shares)
         before = time.perf_counter() - self.started
         growth.deadline = self.deadline
-        chain, _ = growth.grow(numbers, model.predict_start(numbers), shares)
+        chain, _ = growth.grow(numbers, model.predict_start(numbers), shares, trimmed=trimmed)
         if model.trials:
             trials = tuple(map(_joined, model.trials, trials))
         model.trials = trials
