@@ -60,7 +60,9 @@ class Schema:
         return are_feature_names(self.names)
 
     @classmethod
-    def infer(cls, table: Table, *, kinds: Mapping[Any, Kind | str] | None = None) -> Schema:
+    def infer(
+        cls, table: Table, *, kinds: Mapping[Any, Kind | str] | None = None, warn: bool = True
+    ) -> Schema:
         """Learn the columns of a table.
 
         Parameters
@@ -70,6 +72,8 @@ class Schema:
         kinds : mapping of column label to Kind or its name, optional
             Kinds that override the inferred ones. Columns of an array go by their position
             or by ``"x0"``, ``"x1"``, ...
+        warn : bool
+            Whether to warn of columns that pass through although the caller did not say so.
 
         Returns
         -------
@@ -84,7 +88,7 @@ class Schema:
         Warns
         -----
         GrapefillWarning
-            Once, naming the columns that pass through although the caller did not say so.
+            Once, naming these columns.
         """
         _require_cells(table)
         _require_unique(table)
@@ -95,7 +99,8 @@ class Schema:
             )
             for j in range(table.n_columns)
         )
-        _warn_passthrough(columns)
+        if warn:
+            _warn_passthrough(columns)
         return cls(columns, _storable_names(table))
 
     def check(self, table: Table, *, estimator: str = "GrapeImputer") -> None:

@@ -100,6 +100,10 @@ class Table:
         """Return some rows as a table, without copying them."""
         return Table(self._frame.slice(start, stop), self._mark)
 
+    def take(self, rows: IntArray) -> Table:
+        """Return a copy of some rows, as a table."""
+        return Table(self._frame.take(rows), self._mark)
+
     def rebuild(self, fills: Mapping[int, tuple[IntArray, Array]], keep: Sequence[int]) -> Any:
         """Return a table like the caller's with some cells replaced.
 
@@ -125,6 +129,42 @@ class Table:
             if j in kept and len(positions)
         }
         return self._frame.rebuild(columns, keep)
+
+    def emptied(self, holes: Mapping[int, IntArray]) -> Any:
+        """Return a table like the caller's with some cells missing.
+
+        Parameters
+        ----------
+        holes : mapping of int to positions
+            For a column, the rows that lose their value.
+
+        Returns
+        -------
+        native
+            Same container, index and names; every other cell equal. A dtype changes only where it
+            has no missing cells: integers and booleans of pandas become nullable; integers of an
+            array become floats, or objects where floats would round them; its booleans and texts
+            become objects.
+
+        Raises
+        ------
+        InputError
+            For a column of a dtype that has no missing cells and no such relative.
+        """
+        columns = {j: self._emptied(j, rows) for j, rows in holes.items() if len(rows)}
+        return self._frame.rebuild(columns, range(self.n_columns))
+
+    def _emptied(self, j: int, rows: IntArray) -> Any:
+        """One column with cells missing."""
+        cells = self.cells(j)
+        try:
+            return cells.emptied(rows)
+        except Exception as error:
+            # Libraries raise all kinds of errors for the few dtypes they cannot empty a cell of.
+            raise InputError(
+                f"Column {self.labels[j]!r} of dtype {cells.storage.dtype} cannot hold missing "
+                f"cells: {error}. Convert it, or leave it out."
+            ) from error
 
     def _filled(self, j: int, positions: IntArray, values: Array) -> Any:
         """One column with cells replaced."""
