@@ -1,5 +1,6 @@
 """Evaluation: holes made on purpose."""
 
-from grapefill.evaluate.masks import MECHANISMS, draw_mask
+from grapefill.evaluate.holes import ampute
+from grapefill.evaluate.masks import MECHANISMS, draw_holes, draw_mask
 
-__all__ = ["MECHANISMS", "draw_mask"]
+__all__ = ["MECHANISMS", "ampute", "draw_holes", "draw_mask"]

@@ -12,7 +12,7 @@ from grapefill.table.consistency import are_feature_names, check_columns, check_
 from grapefill.table.encode import Encoded, encode_table, warn_strangers
 from grapefill.table.infer import infer_column
 from grapefill.table.kinds import Kind
-from grapefill.table.text import some_of, storable_label
+from grapefill.table.text import storable_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -176,21 +176,15 @@ def _require_unique(table: Table) -> None:
 
 def _read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind]:
     """Translate the caller's kinds to column positions."""
-    positions: dict[Any, int] = {label: j for j, label in enumerate(table.labels)}
-    positions |= {name: j for j, name in enumerate(table.names or range(table.n_columns))}
     wanted = {}
     for label, kind in kinds.items():
-        if label not in positions:
-            raise InputError(
-                f"kinds names the column {label!r}, which the table does not have. Its columns "
-                f"are {some_of(table.labels, 10)}."
-            )
+        position = table.position(label, "kinds")
         if kind not in set(Kind):
             choices = ", ".join(repr(each.value) for each in Kind)
             raise InputError(
                 f"kinds gives column {label!r} the kind {kind!r}. Choose one of {choices}."
             )
-        wanted[positions[label]] = Kind(kind)
+        wanted[position] = Kind(kind)
     return wanted
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import narwhals.dependencies as libraries
@@ -11,6 +13,7 @@ from grapefill.errors import InputError
 from grapefill.table.kinds import Form, Storage
 from grapefill.table.marks import Mark, read_mark
 from grapefill.table.numpy_frame import NumpyFrame
+from grapefill.table.text import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,6 +94,34 @@ class Table:
         if j not in self._cells:
             self._cells[j] = self._frame.cells(j, self._mark)
         return self._cells[j]
+
+    def position(self, label: Any, asked_by: str) -> int:
+        """Return the position of a column, by its name (position for arrays) or message label.
+
+        Parameters
+        ----------
+        label : hashable
+            The column.
+        asked_by : str
+            The parameter that names it, for the message.
+
+        Raises
+        ------
+        InputError
+            If the table has no such column.
+        """
+        found = self._positions.get(label) if isinstance(label, Hashable) else None
+        if found is None:
+            raise InputError(
+                f"{asked_by} names the column {label!r}, which the table does not have. Its "
+                f"columns are {some_of(self.labels, 10)}."
+            )
+        return found
+
+    @cached_property
+    def _positions(self) -> dict[Any, int]:
+        positions: dict[Any, int] = {label: j for j, label in enumerate(self.labels)}
+        return positions | {n: j for j, n in enumerate(self.names or range(self.n_columns))}
 
     def missing(self, j: int) -> BoolArray:
         """Return where column `j` has no value."""
