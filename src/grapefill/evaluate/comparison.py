@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.evaluate.metrics import paired_difference, standard_error
-from grapefill.evaluate.text import align, join_words
+from grapefill.evaluate.text import LINE, align, join_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,9 +144,7 @@ class Comparison:
         if self.best is None:
             return "All methods failed, so none can be recommended."
         chosen = self[self.recommended]
-        share = f"{chosen.error:.0%} of the error of filling with the median"
-        if any(method.categories is not None for method in self.methods):
-            share += " or the most frequent category"
+        share = f"{chosen.error:.0%} of the error of {self._constant()}"
         if chosen.error is not None and chosen.error > 0.98:
             return (
                 f"Use {chosen.name!r} or any constant: with {share}, the columns seem to tell "
@@ -181,7 +180,9 @@ class Comparison:
         failed = [method for method in self.methods if method.failure]
         if failed:
             lines += ["", *(f"{m.name} failed: {_first_line(m.failure)}" for m in failed)]
-        return "\n".join([*lines, "", self._legend(), "", self.recommendation])
+        for words in (self._legend(), self.recommendation):
+            lines += ["", textwrap.fill(words, LINE)]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         header, rows = self._cells()
@@ -242,11 +243,15 @@ class Comparison:
         )
 
     def _legend(self) -> str:
-        words = "Error 1 is that of filling with the median"
-        words += " or the most frequent category." if self._has("categories") else "."
+        words = f"Error 1 is that of {self._constant()}."
         if self.repeats > 1:
             words += " ± is one standard error over repeats; = is a tie with the best."
         return words
+
+    def _constant(self) -> str:
+        words = ["the median"] if self._has("numbers") else []
+        words += ["the most frequent category"] if self._has("categories") else []
+        return "filling with " + " or ".join(words)
 
     def _has(self, what: str) -> bool:
         return any(getattr(method, what) is not None for method in self.methods)

@@ -34,6 +34,8 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.stats import chi2
 
+from grapefill.evaluate.patterns import group_rows
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -97,7 +99,8 @@ class LittleTest:
         if self.p_value is None or self.p_adjusted is None:
             return f"Little's test cannot be made: {self.reason}."
         numbers = f"chi2({self.degrees}) = {self.statistic:.2f}, p {_shown(self.p_value)}"
-        if _shown(self.p_adjusted) != _shown(self.p_value):
+        close = min(self.p_value, self.p_adjusted) < 0.1
+        if close and _shown(self.p_adjusted) != _shown(self.p_value):
             numbers += f", adjusted for heavy tails p {_shown(self.p_adjusted)}"
         verdict = (
             "Cells are hardly missing completely at random."
@@ -216,12 +219,12 @@ class _Patterns:
 
     @classmethod
     def of(cls, table: FloatArray) -> _Patterns:
-        known = ~np.isnan(table)
-        patterns, which, count = np.unique(known, axis=0, return_inverse=True, return_counts=True)
-        rows = np.where(known, table, 0.0)[np.argsort(which, kind="stable")]
+        missing = np.isnan(table)
+        patterns, which, count = group_rows(missing)
+        rows = np.where(missing, 0.0, table)[np.argsort(which, kind="stable")]
         values = np.split(rows, np.cumsum(count)[:-1])
         return cls(
-            patterns,
+            ~patterns,
             count.astype(np.float64),
             np.stack([part.sum(axis=0) for part in values]),
             np.stack([part.T @ part for part in values]),
@@ -308,7 +311,7 @@ def _sample(table: FloatArray) -> FloatArray:
     """Return a sample of the rows with few enough patterns, or all of them."""
     rows, columns = table.shape
     most = int(MOST_WORK / columns**3)
-    if rows <= most or len(np.unique(np.isnan(table), axis=0)) <= most:
+    if rows <= most or len(group_rows(np.isnan(table))[2]) <= most:
         return table
     chosen = np.random.default_rng(SEED).choice(rows, most, replace=False)
     return table[np.sort(chosen)]

@@ -199,7 +199,7 @@ class _Clock:
         self.last = now
         self.done += 1
         rest = self.plan[self.done :]
-        left = sum(self.took.get(method, float("nan")) for method in rest)
+        left = float(sum(self.took.get(method, float("nan")) for method in rest))
         name = rest[0] if rest else ""
         step = Step(self.done, len(self.plan), name, repeat, now - self.started, left)
         for callback in self.callbacks:
