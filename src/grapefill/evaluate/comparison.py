@@ -146,10 +146,7 @@ class Comparison:
         chosen = self[self.recommended]
         share = f"{chosen.error:.0%} of the error of {self._constant()}"
         if chosen.error is not None and chosen.error > 0.98:
-            return (
-                f"Use {chosen.name!r} or any constant: with {share}, the columns seem to tell "
-                "nothing about each other."
-            )
+            return f"No method is better than {self._constant()}: {chosen.name!r} leaves {share}."
         working = [method for method in self.methods if not method.failure]
         if len(working) == 1:
             return f"Only {chosen.name!r} worked; it leaves {share}."
