@@ -502,7 +502,7 @@ class TestOwnEdgeHead:
         )
         with pytest.raises(ConfigError, match=r"Pass the same module as load\(path, o_edge"):
             GrapeImputer.load(tmp_path / "a.grape")
-        with pytest.raises(ConfigError, match="do not fit the given O_edge module"):
+        with pytest.raises(ConfigError, match="do not fit the given module"):
             GrapeImputer.load(tmp_path / "a.grape", o_edge=self.module(2))
 
     def test_a_module_without_weights_is_missed_too(self, tmp_path):

@@ -60,7 +60,7 @@ def fit(
     encoded = schema.encode(table)
     generator = torch.Generator().manual_seed(0)
     model = GrapeModel.create(
-        schema, encoded, PRESET.change(**settings), generator=generator, o_edge=o_edge
+        schema, encoded.numbers, PRESET.change(**settings), generator=generator, o_edge=o_edge
     )
     model.history = fit_model(
         model, encoded.numbers, generator=generator, time_limit=time_limit, callbacks=callbacks
