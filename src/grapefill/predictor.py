@@ -465,7 +465,8 @@ class GrapeClassifier(ClassifierMixin, GrapePredictor):
         ndarray of shape (rows,)
             The most probable class of every row.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        chances = self.predict_proba(X)
+        return self.classes_[chances.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Predict the probabilities of classes.
