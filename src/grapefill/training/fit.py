@@ -202,7 +202,8 @@ class _Stack:
             tried = start.value.copy()
             tried[:, columns] = model.factor_values(factors, shown)
             off = np.abs(tried - numbers)[:, columns] / model.scaling.scale[columns]
-            error = float(off[self.held_out[:, columns]].mean())
+            off = off[self.held_out[:, columns]]
+            error = float(off.mean()) if off.size else np.inf
             if not error < best:
                 break
             best, value, self.rank = error, tried, rank
