@@ -15,7 +15,7 @@ from grapefill.errors import ConfigError, InputError
 from grapefill.estimator import GrapeEstimator
 from grapefill.table import Kind, Schema, Table
 from grapefill.table.labels import Labels
-from grapefill.table.usable import report_useless
+from grapefill.table.usable import report_useless, require_observed
 from grapefill.training.device import resolve_device
 from grapefill.training.fill import fill_holes, predict_labels
 from grapefill.training.model import GrapeModel
@@ -194,6 +194,7 @@ class GrapePredictor(GrapeEstimator):
             The predictor itself.
         """
         model, encoded = self._encoded(X)
+        require_observed(encoded)
         numbers = model.without_labels(encoded.numbers)
         if y is not None:
             numbers[:, -model.n_labels :] = self.labels_.encode(y, n_rows=numbers.shape[0])

@@ -103,6 +103,12 @@ class Labels:
         """Return further labels as numbers; a class that was not there at fit counts as missing."""
         table, _ = _as_table(y)
         _check_rows(table, n_rows)
+        expected = len(self.schema.columns)
+        if table.n_columns != expected:
+            raise InputError(
+                f"y has {table.n_columns} columns, at fit it had {expected}. Pass the same labels."
+            )
+        _check_values(table, self.task, some_known=False)
         return self.schema.encode(table).numbers
 
     @property
@@ -179,12 +185,14 @@ def _check_rows(table: Table, n_rows: int) -> None:
         )
 
 
-def _check_values(table: Table, task: Task) -> None:
+def _check_values(table: Table, task: Task, *, some_known: bool = True) -> None:
     """Refuse labels that cannot be learned from."""
     several = table.n_columns > 1
     for j in range(table.n_columns):
         of = f" in column {table.labels[j]!r}" if several else ""
         cells = table.cells(j)
+        if cells.missing.all() and not some_known:
+            continue
         if cells.missing.all():
             raise InputError(
                 f"All labels in y are missing{of}: there is nothing to learn from. Give the "
