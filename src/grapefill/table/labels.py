@@ -160,11 +160,19 @@ def _as_table(y: Any) -> tuple[Table, bool]:
     if array.ndim == 1:
         return Table.wrap(array.reshape(-1, 1)), True
     if array.ndim != 2:
-        raise InputError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+        raise InputError(
+            f"y should be a 1d array, got an array of shape {array.shape} instead. Pass one label "
+            "for each row."
+        )
     return Table.wrap(array), False
 
 
 def _as_array(y: Any) -> Array:
+    if isinstance(y, np.ma.MaskedArray):
+        raise InputError(
+            "Masked arrays are not read. Pass y.astype(float).filled(np.nan), so that masked "
+            "labels are missing."
+        )
     try:
         array = np.asarray(y)
     except ValueError as error:
