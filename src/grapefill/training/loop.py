@@ -192,7 +192,8 @@ class Trainer:
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
         """Keep a user's module, which may hold dropout, from the global generator."""
-        if not isinstance(self.network.o_edge, CustomEdgeHead):
+        o_edge, o_node = self.network.o_edge, self.network.o_node
+        if not isinstance(o_edge, CustomEdgeHead) and (o_node is None or not o_node.custom):
             yield
             return
         seed = int(torch.randint(2**31, (), generator=self.generator))
