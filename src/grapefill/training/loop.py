@@ -322,11 +322,12 @@ class Trainer:
         return weight
 
     def _columns_left_out(self) -> Tensor:
-        """Draw the columns that this step does not look at."""
+        """Draw the columns that this step does not look at; labels are never among them."""
         n_features = self.cells.n_features
         left_out = torch.ones(n_features, dtype=torch.bool)
         order = torch.randperm(n_features, generator=self.generator)
         left_out[order[: max(2, round(n_features * self.column_share))]] = False
+        left_out[n_features - self.n_labels :] = False
         return left_out.to(self.cells.value.device)
 
     def _drop(self, cells: Cells) -> Tensor:
