@@ -201,7 +201,9 @@ class _Stack:
             columns = factors.columns
             tried = start.value.copy()
             tried[:, columns] = model.factor_values(factors, shown)
-            off = np.abs(tried - numbers)[:, columns] / model.scaling.scale[columns]
+            # Differences of numbers near the end of float64 are infinite: no reason to go on.
+            with np.errstate(over="ignore", invalid="ignore"):
+                off = np.abs(tried - numbers)[:, columns] / model.scaling.scale[columns]
             off = off[self.held_out[:, columns]]
             error = float(off.mean()) if off.size else np.inf
             if not error < best:
