@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -10,7 +9,7 @@ import narwhals.dependencies as libraries
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from grapefill.errors import InputError
+from grapefill.errors import InputError, warn
 from grapefill.table.kinds import Form, Kind
 from grapefill.table.schema import Schema
 from grapefill.table.table import Table
@@ -90,11 +89,10 @@ class Labels:
                     "apart. A classifier needs at least two classes."
                 )
             if not flat:
-                warnings.warn(
+                warn(
                     "A column-vector y was passed when a 1d array was expected. Please change the "
                     "shape of y to (n_samples,), for example using ravel().",
                     DataConversionWarning,
-                    stacklevel=2,
                 )
             flat = True
         return cls(schema, task, flat), numbers
