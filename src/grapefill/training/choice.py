@@ -37,8 +37,9 @@ class ColumnTrial:
         Error of filling in the median, or the most frequent category; None without cells, or when
         it is infinite.
     network, trees, blend : float or None
-        Errors of the parts and of their blend. The blend was chosen on these cells, and both parts
-        get better afterwards, with the held-out cells and more trees.
+        Errors of the parts and of their blend; None for trees that were not tried. The blend was
+        chosen on these cells, and both parts get better afterwards, with the held-out cells and
+        more trees.
     share : float
         The weight of the network in the blend, or of network and factors together.
     factors : float or None
@@ -103,7 +104,10 @@ def choose_shares(
             column.choose(pooled) if tried is None or j in tried else SHARES.size - 1
             for j, column in enumerate(columns)
         ]
-        trials = tuple(column.trial(at) for column, at in zip(columns, chosen, strict=True))
+        trials = tuple(
+            column.trial(at, tried=tried is None or j in tried)
+            for j, (column, at) in enumerate(zip(columns, chosen, strict=True))
+        )
     return SHARES[chosen], trials
 
 
@@ -152,7 +156,7 @@ class _Column:
         total = PRIOR_CELLS * pooled + (own if np.isfinite(own).all() else 0.0)
         return int(np.argmin(total * (1 + HANDICAP * SHARES)))
 
-    def trial(self, at: int) -> ColumnTrial:
+    def trial(self, at: int, *, tried: bool) -> ColumnTrial:
         if not self.cells:
             return ColumnTrial(0, None, None, None, None, float(SHARES[at]))
         errors = self.errors.mean(axis=1)
@@ -160,4 +164,5 @@ class _Column:
             float(error) if np.isfinite(error) else None
             for error in (self.constant.mean(), errors[-1], errors[0], errors[at])
         )
+        trees = trees if tried else None
         return ColumnTrial(self.cells, constant, network, trees, blend, float(SHARES[at]))
