@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     import numpy.typing as npt
 
@@ -66,6 +67,7 @@ def choose_shares(
     *,
     n_categories: tuple[int, ...],
     tried: Collection[int] | None = None,
+    weights: Mapping[int, FloatArray] = MappingProxyType({}),
 ) -> tuple[FloatArray, tuple[ColumnTrial, ...]]:
     """Choose the weight of the network in every column.
 
@@ -85,6 +87,8 @@ def choose_shares(
         For every feature, 0 for numbers or the number of categories.
     tried : collection of int or None
         The features that trees were tried on; None for all.
+    weights : dict of int to ndarray of shape (rows,)
+        For a feature whose cells do not all count the same, how much they do.
 
     Returns
     -------
@@ -94,7 +98,15 @@ def choose_shares(
     # Differences of numbers near the end of float64 are infinite; such a column says nothing.
     with np.errstate(over="ignore", invalid="ignore"):
         columns = [
-            _Column(numbers, held_out, network, trees, feature=j, n_categories=n_categories[j])
+            _Column(
+                numbers,
+                held_out,
+                network,
+                trees,
+                feature=j,
+                n_categories=n_categories[j],
+                weights=weights.get(j),
+            )
             for j in range(numbers.shape[1])
         ]
         known = [column.losses.mean(axis=1) for column in columns if column.cells]
@@ -123,6 +135,7 @@ class _Column:
         *,
         feature: int,
         n_categories: int,
+        weights: FloatArray | None,
     ) -> None:
         rest = numbers[~held_out[:, feature], feature]
         rest = rest[~np.isnan(rest)]
@@ -149,6 +162,8 @@ class _Column:
             unit = np.abs(rest - middle).mean() if rest.size else 1.0
             # In units of the column's spread, so that columns can be averaged.
             self.losses = self.errors / (unit or 1.0)
+        if weights is not None:
+            self.losses = self.losses * weights[rows]
 
     def choose(self, pooled: FloatArray) -> int:
         """Return the position of the best weight; of equals the one that trusts the trees most."""

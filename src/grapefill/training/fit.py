@@ -177,6 +177,14 @@ class _Stack:
         if _wants_factors(self.model):
             self._try_factors(shown)
 
+    @property
+    def _weights(self) -> dict[int, FloatArray]:
+        """How much the cells of the labels count, if they do not all count the same."""
+        if self.label_weights is None:
+            return {}
+        count = self.model.features.count
+        return dict.fromkeys(range(count - self.model.n_labels, count), self.label_weights)
+
     def _choose_rows(self, held_out: npt.NDArray[np.bool_]) -> slice | npt.NDArray[np.int64]:
         """Choose the rows for the other parts: with held-out cells, with labels, then any."""
         features, n_rows = self.model.features, self.numbers.shape[0]
@@ -222,6 +230,7 @@ class _Stack:
             Guess(value, start.chances),
             n_categories=model.features.n_categories,
             tried=model.features.continuous,
+            weights=self._weights,
         )
         share = self.factor_shares
         self.start = Guess(share * start.value + (1 - share) * value, start.chances)
@@ -257,10 +266,8 @@ class _Stack:
             for callback in callbacks:
                 callback(Progress(step, step, loss, validation, seconds, left, stage="trees"))
 
-        labels = range(model.features.count - model.n_labels, model.features.count)
-        weights = {} if self.label_weights is None else dict.fromkeys(labels, self.label_weights)
         growth = Growth(
-            config, n_categories, model.scaling, self.seed, report=report, weights=weights
+            config, n_categories, model.scaling, self.seed, report=report, weights=self._weights
         )
         before = time.perf_counter() - self.started
         growth.deadline = self.trial_deadline
@@ -273,6 +280,7 @@ class _Stack:
             guess,
             n_categories=n_categories,
             tried={j for forests in tried.rounds for j in forests},
+            weights=self._weights,
         )
         before = time.perf_counter() - self.started
         growth.deadline = self.deadline
