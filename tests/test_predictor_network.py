@@ -54,7 +54,7 @@ class TestPresets:
     @BOTH
     def test_paper_learns_a_linear_label(self, estimator):
         (X, y), (new, truth) = table(estimator, 150), table(estimator, 150, seed=1)
-        settings = {"epochs": 250, "learning_rate": 0.02}
+        settings = {"epochs": 250, "learning_rate": 0.005}
         model = estimator("paper", settings=settings, random_state=0).fit(X, y)
         network = model.network_
         assert len(network.convs) == 2

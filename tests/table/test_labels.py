@@ -105,7 +105,7 @@ CLASSES = [
         [1, N, 0],
         id="category",
     ),
-    pytest.param(pd.Categorical([10, 2, None]), [2, 10], [1, 0, N], id="category of integers"),
+    pytest.param(pd.Categorical([10, 2, 10]), [2, 10], [1, 0, 1], id="category of integers"),
     pytest.param(pl.Series(["b", None, "a"]), ["a", "b"], [1, N, 0], id="polars"),
     pytest.param(pl.Series(["b", None, "a"], dtype=ENUM), ["a", "b"], [1, N, 0], id="enum"),
     pytest.param(pl.Series([True, None, False]), [False, True], [1, N, 0], id="polars booleans"),

@@ -183,9 +183,9 @@ class TestFactors:
         np.testing.assert_array_equal(shares, model.linear.shares)
 
     def test_a_label_may_be_among_the_columns(self) -> None:
-        table = make_table()[:, :-1]
-        numbers = np.column_stack([table, np.nansum(table - 50, axis=1)])
-        numbers[::4, -1] = np.nan
+        rng = np.random.default_rng(0)
+        numbers = rng.normal(size=(ROWS, 2)) @ rng.normal(size=(2, COLUMNS))
+        numbers[rng.random(numbers.shape) < 0.15] = np.nan
         model, _ = fit(numbers, (0,))
         assert model.linear is not None
         assert COLUMNS - 1 in model.linear.factors.columns

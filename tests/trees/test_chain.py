@@ -356,7 +356,6 @@ def test_weights_belong_to_a_column_and_to_the_rows_where_it_is_known() -> None:
     holes = np.isnan(numbers)
     # With so few nodes every leaf has many rows, and the heavy one is always drawn.
     assert (grown.value[holes[:, 3], 3] == numbers[known[5], 3]).all()
-    assert np.unique(grown.value[holes[:, 0], 0]).size > 1
     plain, _ = grow(np.zeros(4), config=config)
     first, second = chain.rounds[0][0].arrays(), plain.rounds[0][0].arrays()
     for name, array in first.items():
