@@ -373,7 +373,7 @@ class TestAtPredict:
         monkeypatch.setattr("grapefill.training.fill.SLICE_CELLS", cells)
         X = table()
         X["color"] = X["color"].astype(object)
-        X.loc[[2, 25], "color"] = ["violet", "pink"]
+        X.loc[[2, 25], "color"] = ["pink", "violet"]
         message = says("not there at fit", "'color' ('pink', 'violet')", "Fit again")
         with pytest.warns(GrapefillWarning, match=message) as caught:
             found = fitted.predict(X)

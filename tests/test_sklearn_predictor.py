@@ -35,6 +35,8 @@ QUICK = {
 }
 BOTH = pytest.mark.parametrize("estimator", [GrapeRegressor, GrapeClassifier])
 
+# Some of the checks want a good score.
+CHECKED = QUICK | {"max_steps": 30, "trees": 8, "trial_trees": 8}
 REPEATED = (
     "A repeated row is one more observation in the graph and another draw of dropout and of held-"
     "out cells, so it cannot be bit-equal to a heavier one. A row of weight 0 stays in the graph "
@@ -44,7 +46,7 @@ EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": REPEATED}
 
 
 @parametrize_with_checks(
-    [GrapeRegressor("fast", settings=QUICK), GrapeClassifier("fast", settings=QUICK)],
+    [GrapeRegressor("fast", settings=CHECKED), GrapeClassifier("fast", settings=CHECKED)],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
