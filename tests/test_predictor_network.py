@@ -166,7 +166,7 @@ class TestOwnModules:
         X, y = table()
         model = quick(estimator, o_node=Dropping(3, outputs)).fit(X, labels(y))
         assert len(model.predict(X)) == 60
-        message = f"O_node module returns {outputs + 1} outputs per row, these labels need"
+        message = f"O_node module returns {outputs + 1} outputs per row, this table needs"
         with pytest.raises(ConfigError, match=f"{message} {outputs}. Give its last layer"):
             quick(estimator, o_node=Dropping(3, outputs + 1)).fit(X, labels(y))
 
