@@ -15,7 +15,7 @@ from benchmarks.data import OTHERS, UCI, as_numbers, load_table
 from benchmarks.methods import METHODS
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes
 from benchmarks.runner import run_missing
-from grapefill.evaluate import MECHANISMS, draw_mask
+from grapefill.evaluate import MECHANISMS, cell_errors, draw_mask
 
 if TYPE_CHECKING:
     import argparse
@@ -79,15 +79,12 @@ def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         filled = imputer.fit_transform(complete.mask(missing))
     seconds = time.perf_counter() - start
-    errors: dict[bool, list[np.ndarray]] = {True: [], False: []}
-    for j, name in enumerate(complete):
-        holes = missing[:, j]
-        truth, guess = complete[name][holes], filled[name][holes]
-        number = truth.dtype.kind == "f"
-        errors[number].append(np.abs(truth - guess) if number else truth.ne(guess).to_numpy(float))
+    categories = np.array([complete[name].dtype.kind != "f" for name in complete])
+    errors = cell_errors(as_numbers(complete), as_numbers(filled), categories)
+    wrong = errors[missing & categories]
     return {
-        "mae": float(np.concatenate(errors[True]).mean()),
-        "error_rate": float(np.concatenate(errors[False]).mean()) if errors[False] else None,
+        "mae": float(errors[missing & ~categories].mean()),
+        "error_rate": float(wrong.mean()) if wrong.size else None,
         "seconds": round(seconds, 2),
         "peak_mb": round(peak_megabytes()),
     }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from benchmarks import accuracy, data, paper, runner, speed
+from benchmarks import accuracy, data, labels, paper, runner, speed
 from benchmarks.methods import METHODS
 from benchmarks.plain import PlainNetwork, PlainSelectTraining
 from benchmarks.results import ResultFile, markdown_table
@@ -33,7 +34,7 @@ def uci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tmp_path / "uci" / "yacht.csv.gz", table, delimiter=",", header="a,b,c,y", comments=""
     )
     monkeypatch.setenv("GRAPEFILL_DATA", str(tmp_path))
-    for module in (paper, accuracy):
+    for module in (paper, accuracy, labels):
         results = ResultFile(module.RESULTS.path.stem, module.RESULTS.key)
         results.path = tmp_path / "results" / results.path.name
         monkeypatch.setattr(module, "RESULTS", results)
@@ -108,6 +109,157 @@ def test_accuracy_compares_and_records_failures(
     results = {line["method"]: line for line in accuracy.RESULTS.lines()}
     assert results["mice"]["mae"] < 0.5 * results["mean"]["mae"]
     assert results["knn"]["error"] == "ValueError: no"
+
+
+class Watched:
+    """A predictor that notes the labels it is given."""
+
+    seen: ClassVar[list[Any]] = []
+
+    def __init__(self, *, classes: bool) -> None:
+        self.tree: Any = (DecisionTreeClassifier if classes else DecisionTreeRegressor)(
+            random_state=0
+        )
+
+    def fit(self, X: Any, y: Any) -> None:
+        self.seen.append(y)
+        self.tree.fit(X[~np.isnan(y)], y[~np.isnan(y)])
+        if hasattr(self.tree, "classes_"):
+            self.classes_ = self.tree.classes_
+
+    def predict(self, X: Any) -> Any:
+        return self.tree.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.tree.predict_proba(X)
+
+
+class TestLabels:
+    TREES = ("random forest", "hist gradient boosting, squared")
+
+    @pytest.fixture(autouse=True)
+    def here(self, uci: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Measure in this process, a table of classes besides, and a method that is watched."""
+
+        def iris(_: Any) -> tuple[Any, Any]:
+            x = np.random.default_rng(0).normal(size=(90, 2))
+            return x, (x[:, 0] > 0).astype(int) + 5 * (x[:, 0] > 1)
+
+        def watched(transductive: bool) -> labels.Method:
+            return labels.Method(
+                lambda _: Watched(classes=False), lambda _: Watched(classes=True), transductive
+            )
+
+        monkeypatch.setitem(data.CLASSES, "iris", iris)
+        monkeypatch.setitem(labels.METHODS, "inductive", watched(False))
+        monkeypatch.setitem(labels.METHODS, "transductive", watched(True))
+        monkeypatch.setattr(runner, "in_own_process", lambda measure, *given: measure(*given))
+        monkeypatch.setattr(Watched, "seen", [])
+
+    def test_measures_prints_and_resumes(self, capsys: pytest.CaptureFixture[str]) -> None:
+        words = ("--datasets", "yacht", "iris", "--seeds", "3", "--methods", *self.TREES)
+        labels.run(parse(labels, *words))
+        shown = capsys.readouterr().out
+        assert "30% of the features missing, MCAR; labels of 70% of the rows known" in shown
+        assert "yacht, random forest, seed 3: mae" in shown
+        assert "iris, random forest, seed 3: log_loss" in shown
+        for word in ("| table | method | mae |", "log_loss | accuracy | ece | splits | fit s |"):
+            assert word in shown
+        assert "mae / best tree model" in shown
+        lines = labels.RESULTS.lines()
+        assert len(lines) == 4
+        kept = {"fit_seconds", "predict_seconds", "peak_mb", "version", "seed", "missing"}
+        assert all(kept <= line.keys() for line in lines)
+        for line in lines:
+            if line["dataset"] == "iris":
+                assert 0.5 < line["accuracy"] <= 1
+                assert 0 <= line["ece"] < 0.5
+                assert line["log_loss"] > 0
+            else:
+                # The label is a square, whose mean would be .9 away.
+                assert 0 < line["mae"] < 0.9
+        labels.run(parse(labels, *words))
+        again = capsys.readouterr().out
+        assert "seed 3: mae" not in again
+        assert "| yacht | random forest |" in again
+        labels.run(parse(labels, *words[:-1], "lightgbm, absolute", "--table-only"))
+        assert len(labels.RESULTS.lines()) == 4
+
+    def test_a_method_without_classes_is_left_out(self, capsys: pytest.CaptureFixture[str]) -> None:
+        method = "hist gradient boosting, absolute"
+        labels.run(parse(labels, "--datasets", "iris", "--seeds", "3", "--methods", method))
+        assert labels.RESULTS.lines() == []
+
+    @pytest.mark.parametrize("dataset", ["yacht", "iris"])
+    def test_rows_to_predict_take_part_without_their_labels(self, dataset: str) -> None:
+        scores = []
+        for method in ("inductive", "transductive"):
+            fields = {"dataset": dataset, "method": method, "seed": 0, "missing": 0.0}
+            scores.append(labels.measure(fields, None))
+        inductive, transductive = Watched.seen
+        assert len(inductive) == (42 if dataset == "yacht" else 63)
+        assert not np.isnan(inductive).any()
+        assert np.isnan(transductive).sum() == (18 if dataset == "yacht" else 27)
+        known = transductive[~np.isnan(transductive)]
+        np.testing.assert_array_equal(np.sort(known), np.sort(inductive))
+        # A tree knows no other rows than those with labels.
+        metric = "mae" if dataset == "yacht" else "accuracy"
+        assert scores[0][metric] == scores[1][metric]
+
+    def test_classes_are_aligned_with_those_of_the_table(self) -> None:
+        y = np.array([3, 5, 9, 5])
+        chances = np.array([[0.1, 0.9], [0.8, 0.2]])
+        # Fitted without class 5.
+        scores = labels._class_scores(y, np.array([2, 0]), np.array([3.0, 9.0]), chances)
+        assert scores["accuracy"] == 1
+        assert scores["log_loss"] == pytest.approx(-np.log([0.9, 0.8]).mean())
+        assert scores["ece"] == pytest.approx(0.15)
+
+    @pytest.mark.parametrize(
+        ("confidence", "right", "expected"),
+        [
+            ([0.95] * 4, [1, 1, 1, 0], 0.2),
+            ([1.0, 1.0], [1, 1], 0.0),
+            ([1.0, 1.0], [0, 0], 1.0),
+            # Two bins, a half each: |.65 - .5| and |.85 - 1|.
+            ([0.65, 0.65, 0.85, 0.85], [1, 0, 1, 1], 0.15),
+            # In one bin errors cancel.
+            ([0.61, 0.69], [1, 0], 0.15),
+        ],
+    )
+    def test_calibration_error(
+        self, confidence: list[float], right: list[int], expected: float
+    ) -> None:
+        found = labels.calibration_error(np.array(confidence), np.array(right, dtype=bool))
+        assert found == pytest.approx(expected)
+
+    def test_ratios_are_to_the_best_tree_model_of_each_table(self) -> None:
+        scores = {
+            "random forest": [(2.0, 4.0), (8.0, 8.0)],
+            "catboost": [(5.0, 5.0), (2.0, 2.0)],
+            "grapefill default": [(1.0, 2.0), (4.0, 4.0)],
+        }
+        lines = [
+            {"dataset": dataset, "method": method, "mae": score}
+            for method, by_table in scores.items()
+            for dataset, each in zip(("a", "b"), by_table, strict=True)
+            for score in each
+        ]
+        lines.append({"dataset": "a", "method": "grapefill fast", "mae": 1.0})
+        lines.append({"dataset": "b", "method": "grapefill fast", "error": "no"})
+        methods = ["random forest", "grapefill default", "grapefill fast"]
+        shown = labels.ratios(lines, ["a", "b"], methods, "mae").splitlines()
+        assert shown[0] == "| mae / best tree model | a | b | geometric mean |"
+        # Means of 3 and 2 are the best; a method that lacks a table is left out.
+        assert shown[2:] == [
+            "| random forest | 1.000 | 4.000 | 2.000 |",
+            "| grapefill default | 0.500 | 2.000 | 1.000 |",
+        ]
+
+
+def test_a_process_of_its_own_gives_a_result_or_an_error() -> None:
+    assert runner.in_own_process(dict.get, {"a": {"mae": 1.0}}, "a") == {"mae": 1.0}
+    assert "TypeError" in runner.in_own_process(int, {}, None)["error"]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -56,6 +56,11 @@ def test_the_test_can_fail():
     assert "numpy" in imported_by("import numpy")
 
 
+def test_looking_at_a_table_needs_no_torch():
+    imported = imported_by("from grapefill import ampute, describe; ampute([[1, 2], [3, 4]], 0)")
+    assert imported & {"torch", "polars", "rich"} == set()
+
+
 def test_estimators_import_only_what_they_need():
     imported = imported_by("from grapefill import GrapeImputer")
     # pandas and pyarrow are not listed: scikit-learn imports them itself where it finds them.

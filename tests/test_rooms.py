@@ -14,6 +14,7 @@ LEVELS = [
     ["cli"],
     ["report"],
     ["distributed"],
+    ["comparing"],
     ["imputer", "predictor"],
     ["estimator"],
     ["uncertainty"],

@@ -1,29 +1,42 @@
 """Fill the holes in any table, and predict from tables with holes."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from grapefill._version import __version__
 
 if TYPE_CHECKING:
+    from grapefill.comparing import compare
+    from grapefill.evaluate import ampute, describe
     from grapefill.imputer import GrapeImputer
     from grapefill.predictor import GrapeClassifier, GrapeRegressor
     from grapefill.uncertainty import pool
 
-__all__ = ["GrapeClassifier", "GrapeImputer", "GrapeRegressor", "__version__", "pool"]
+__all__ = [
+    "GrapeClassifier",
+    "GrapeImputer",
+    "GrapeRegressor",
+    "__version__",
+    "ampute",
+    "compare",
+    "describe",
+    "pool",
+]
 
 _HOMES = {
     "GrapeClassifier": "grapefill.predictor",
     "GrapeImputer": "grapefill.imputer",
     "GrapeRegressor": "grapefill.predictor",
+    "ampute": "grapefill.evaluate",
+    "compare": "grapefill.comparing",
+    "describe": "grapefill.evaluate",
     "pool": "grapefill.uncertainty",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import estimators when they are asked for, so that ``import grapefill`` stays quick."""
+    """Import what is asked for, when it is, so that ``import grapefill`` stays quick."""
     if name in _HOMES:
-        from importlib import import_module
-
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'grapefill' has no attribute {name!r}")
 

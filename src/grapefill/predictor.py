@@ -11,11 +11,11 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from grapefill.errors import InputError
+from grapefill.errors import ConfigError, InputError
 from grapefill.estimator import GrapeEstimator
 from grapefill.table import Kind, Schema, Table
 from grapefill.table.labels import Labels
-from grapefill.table.usable import report_useless
+from grapefill.table.usable import report_useless, require_observed
 from grapefill.training.device import resolve_device
 from grapefill.training.fill import fill_holes, predict_labels
 from grapefill.training.model import GrapeModel
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # Probabilities below that are not told apart in log-odds.
 SMALLEST_CHANCE = 1e-12
+# A label that counts less than that beside the one that counts most is taken to count as much.
+SMALLEST_WEIGHT = 1e-9
 
 
 class GrapePredictor(GrapeEstimator):
@@ -88,7 +90,8 @@ class GrapePredictor(GrapeEstimator):
         y : array, list, or Series, DataFrame or column of pandas, polars or pyarrow
             The labels, one for each row.
         sample_weight : array of shape (rows,) or None
-            How much the label of every row counts; one that counts 0 is taken as missing.
+            How much the label of every row counts, beside the others; one that counts 0 is taken
+            as missing.
 
         Returns
         -------
@@ -110,8 +113,7 @@ class GrapePredictor(GrapeEstimator):
         labels, known = Labels.learn(y, task=self._task, n_rows=table.n_rows)
         weights = self._label_weights(sample_weight, labels, known)
         if weights is not None:
-            known = np.where(weights[:, None] > 0, known, np.nan)
-            weights = np.where(weights > 0, weights, 1.0)
+            known, weights = _weigh(known, weights)
         numbers = np.hstack([schema.encode(table).numbers, known])
         generator = self._generator()
         model = GrapeModel.create(
@@ -195,6 +197,7 @@ class GrapePredictor(GrapeEstimator):
             The predictor itself.
         """
         model, encoded = self._encoded(X)
+        require_observed(encoded)
         numbers = model.without_labels(encoded.numbers)
         if y is not None:
             numbers[:, -model.n_labels :] = self.labels_.encode(y, n_rows=numbers.shape[0])
@@ -211,8 +214,6 @@ class GrapePredictor(GrapeEstimator):
         weights: FloatArray = _check_sample_weight(
             sample_weight, known, dtype=np.float64, ensure_non_negative=True
         )
-        if not (weights > 0)[~np.isnan(known).all(axis=1)].any():
-            raise InputError("sample_weight is 0 for all labels: there is nothing to learn from.")
         return weights
 
     def _checked(self, X: Any) -> tuple[GrapeModel, Table]:
@@ -240,6 +241,24 @@ class GrapePredictor(GrapeEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _weigh(known: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """Return the labels that count, and how much, 1 on average; None for all the same."""
+    known = np.where(weights[:, None] > 0, known, np.nan)
+    if np.isnan(known).all(axis=0).any():
+        raise InputError(
+            "sample_weight or class_weight is 0 for all labels: there is nothing to learn from. "
+            "Give some of them a weight above 0."
+        )
+    counts = ~np.isnan(known).all(axis=1)
+    some = weights[counts]
+    if (some == some[0]).all():
+        return known, None
+    relative = np.maximum(some / some.max(), SMALLEST_WEIGHT)
+    weights = np.ones_like(weights)
+    weights[counts] = relative / relative.mean()
+    return known, weights
 
 
 class GrapeRegressor(RegressorMixin, GrapePredictor):
@@ -478,7 +497,8 @@ class GrapeClassifier(ClassifierMixin, GrapePredictor):
         ndarray of shape (rows,)
             The most probable class of every row.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        chances = self.predict_proba(X)
+        return self.classes_[chances.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Predict the probabilities of classes.
@@ -521,6 +541,10 @@ class GrapeClassifier(ClassifierMixin, GrapePredictor):
         classes = labels.classes[known[has_label, 0].astype(np.int64)]
         by_class = np.ones(known.shape[0])
         by_class[has_label] = compute_sample_weight(self.class_weight, classes)
+        if not (np.isfinite(by_class) & (by_class >= 0)).all():
+            raise ConfigError(
+                f"class_weight must give every class a number from 0 on, got {self.class_weight!r}."
+            )
         return by_class if weights is None else by_class * weights
 
     def _remember_labels(self, labels: Labels) -> None:

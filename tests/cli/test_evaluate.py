@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-pytest.importorskip("grapefill.comparing")
-
 
 def test_describe(cli, houses):
     result = cli("describe", houses, "--ignore", "id")

@@ -129,6 +129,30 @@ def test_categories_are_judged_by_their_chances(
     assert (trial.network, trial.trees, trial.blend) == (0, 0, 0)
 
 
+def test_cells_that_count_more_decide() -> None:
+    """The network is right in a third of the rows, the trees in the others."""
+    third = np.arange(ROWS)[:, None] % 3 == 0
+    off = np.where(third, 0.0, 1.0), np.where(third, 1.0, 0.0)
+    truth = make_truth(2)
+    guesses = [Guess(truth + each, {}) for each in off]
+    weights = {1: np.where(third[:, 0], 9.0, 0.5)}
+    held_out = first_rows(HELD_OUT, HELD_OUT)
+    shares, trials = choose_shares(truth, held_out, *guesses, n_categories=(0, 0), weights=weights)
+    assert shares.tolist() == [0, 1]
+    # What is reported are plain means.
+    assert trials[1].network == trials[0].network == pytest.approx(2 / 3, abs=0.02)
+
+
+def test_what_was_not_tried_has_no_error() -> None:
+    truth = make_truth(2)
+    held_out = first_rows(HELD_OUT, HELD_OUT)
+    guesses = Guess(truth + 1, {}), Guess(truth, {})
+    shares, trials = choose_shares(truth, held_out, *guesses, n_categories=(0, 0), tried={0})
+    assert shares.tolist() == [0, 1]
+    assert [trial.trees for trial in trials] == [0, None]
+    assert [trial.network for trial in trials] == pytest.approx([1, 1])
+
+
 def test_the_trial_of_numbers() -> None:
     # Of the cells that are not held out the median is 10.
     truth = np.array([[12.0], [16.0], [0.0], [10.0], [30.0], [np.nan]])

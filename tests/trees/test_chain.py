@@ -344,3 +344,19 @@ def test_trees_of_a_large_table_are_cut_short() -> None:
     limit = n_nodes(grow()[0]) // 5
     chain, _ = grow(config=replace(CONFIG, most_nodes=limit))
     assert 0.3 * limit < n_nodes(chain) < 1.2 * limit
+
+
+def test_weights_belong_to_a_column_and_to_the_rows_where_it_is_known() -> None:
+    _, numbers = make_rows()
+    known = np.flatnonzero(~np.isnan(numbers[:, 3]))
+    weights = np.ones(150)
+    weights[known[5]] = 1e9
+    config = replace(CONFIG, most_nodes=1)
+    chain, grown = grow(np.zeros(4), config=config, weights={3: weights})
+    holes = np.isnan(numbers)
+    # With so few nodes every leaf has many rows, and the heavy one is always drawn.
+    assert (grown.value[holes[:, 3], 3] == numbers[known[5], 3]).all()
+    plain, _ = grow(np.zeros(4), config=config)
+    first, second = chain.rounds[0][0].arrays(), plain.rounds[0][0].arrays()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name])

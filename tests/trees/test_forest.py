@@ -87,6 +87,48 @@ def test_a_leaf_with_several_rows_votes_for_any_of_them() -> None:
     assert abs(np.median(votes) - np.median(target)) < target.std()
 
 
+class TestWeights:
+    @pytest.mark.parametrize("n_categories", [0, 4])
+    def test_a_heavy_row_wins_the_votes(self, n_categories: int) -> None:
+        inputs, target = sample(n_categories=n_categories)
+        heavy = np.flatnonzero(target != target[0])[0]
+        weights = np.where(np.arange(120) == heavy, 1e9, 1.0)
+        stumps = grow(n_categories, n_trees=20, min_split=1000, weights=weights)
+        assert (stumps.votes(inputs) == target[heavy]).all()
+
+    def test_votes_are_as_frequent_as_the_weights_say(self) -> None:
+        inputs = np.zeros((3, len(COLUMNS)), dtype=np.float32)
+        weights = np.array([1.0, 2.0, 5.0])
+        forest = Forest.grow(
+            inputs,
+            np.array([0.0, 1.0, 2.0]),
+            columns=COLUMNS,
+            n_trees=600,
+            seed=0,
+            n_categories=3,
+            weights=weights,
+        )
+        np.testing.assert_allclose(forest.chances(inputs)[0], weights / 8, atol=0.06)
+
+    def test_splits_follow_the_heavy_rows(self) -> None:
+        """Two groups of rows go along with different inputs; the heavy one decides."""
+        inputs, _ = sample(400)
+        first = np.arange(400) < 200
+        target = np.where(first, inputs[:, 0], inputs[:, 2]).astype(np.float64)
+        errors = []
+        for heavy in (first, ~first):
+            weights = np.where(heavy, 1e4, 1.0)
+            forest = Forest.grow(
+                inputs, target, columns=COLUMNS, n_trees=16, seed=0, min_split=40, weights=weights
+            )
+            errors.append(np.abs(forest.numbers(inputs) - target)[first].mean())
+        assert errors[0] < 0.6 * errors[1]
+
+    def test_only_proportions_count(self) -> None:
+        weights = 1.0 + np.arange(120) % 3
+        assert_same(grow(weights=4 * weights), grow(weights=weights))
+
+
 @pytest.mark.parametrize("n_trees", [1, 2, 4, 9])
 def test_numbers_are_the_trimmed_mean_of_the_votes(n_trees: int) -> None:
     forest = grow(n_trees=n_trees)

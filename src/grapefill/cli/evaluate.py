@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -13,6 +12,9 @@ from grapefill.cli.arguments import Columns, File, Output, Reading, Running
 from grapefill.cli.columns import Plan, find_columns, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
+
+if TYPE_CHECKING:
+    from grapefill.evaluate import Step
 
 __all__ = ["ampute", "compare", "describe"]
 
@@ -60,7 +62,8 @@ def describe(
     as_json
         Write JSON, for other programs.
     """
-    describe_table: Any = import_module("grapefill.evaluate").describe
+    from grapefill.evaluate import describe as describe_table
+
     terminal = Terminal.current(quiet=running.quiet)
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file)
@@ -108,14 +111,15 @@ def compare(
     as_json
         Write JSON, for other programs.
     """
-    compare_methods: Any = import_module("grapefill.comparing").compare
+    from grapefill.comparing import compare as compare_methods
+
     terminal = Terminal.current(quiet=running.quiet)
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
     named = [name.strip() for given in methods for name in given.split(",")] or None
     with terminal.progress("Comparing") as bar:
 
-        def show(step: Any) -> None:
+        def show(step: Step) -> None:
             left = None if math.isnan(step.seconds_left) else step.seconds_left
             bar.move(step.done, step.steps, left, facts=step.method)
 
@@ -163,10 +167,10 @@ def ampute(
     seed
         Where randomness starts; the same seed makes the same holes.
     """
+    from grapefill.evaluate import ampute as make_holes
     from grapefill.files.changes import find_missing
     from grapefill.files.places import check_output
 
-    make_holes: Any = import_module("grapefill.evaluate").ampute
     terminal = Terminal.current(quiet=running.quiet)
     output = default_output(data, "holes") if output is None else output
     check_output(output, inputs=[data], overwrite=running.overwrite)

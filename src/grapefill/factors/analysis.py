@@ -140,6 +140,8 @@ class Factors:
             raise ValueError("center or noise do not fit the columns of the factors")
         if not (factors.noise > 0).all():
             raise ValueError("the noise of the factors is not positive")
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("not all numbers of the factors are finite")
         return factors
 
 

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "EXACT_LIMIT",
     "Array",
     "BoolArray",
     "FloatArray",
     "IntArray",
+    "are_exact",
     "cast_numbers",
     "counts_in_unit",
     "match_numbers",
@@ -28,8 +30,22 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+EXACT_LIMIT = 2**53
+"""Up to here float64 holds every integer."""
+
 _LOW_BITS = 0xFFFFFFFF
 _INT64_LIMIT = 2.0**63
+
+
+def are_exact(integers: Array) -> bool:
+    """Whether float64 holds all of these integers.
+
+    Examples
+    --------
+    >>> are_exact(np.array([2**53, -7])), are_exact(np.array([2**53 + 1]))
+    (True, False)
+    """
+    return bool(((integers >= -EXACT_LIMIT) & (integers <= EXACT_LIMIT)).all())
 
 
 def match_numbers(values: Array, categories: Sequence[object]) -> IntArray:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from grapefill.table.marks import Mark
 
-__all__ = ["ArrowCells", "arrow_cells"]
+__all__ = ["ArrowCells", "arrow_cells", "take_rows"]
 
 # This module is loaded only for a pyarrow object; pyarrow has no types, hence Any.
 pa: Any = import_module("pyarrow")
@@ -126,6 +126,12 @@ class ArrowCells(ColumnCells):
         )
         return result.cast(self.type)
 
+    def emptied(self, positions: IntArray) -> Any:
+        """Return the column with some cells missing."""
+        gone = np.zeros(len(self.column), dtype=bool)
+        gone[positions] = True
+        return take_rows(self.column, pa.array(np.arange(len(gone)), mask=gone))
+
     def _replaceable_type(self) -> Any:
         """Return an equivalent type for those that no pyarrow kernel replaces cells of."""
         if pa.types.is_duration(self.type):
@@ -222,6 +228,14 @@ def arrow_cells(column: Any, mark: Mark) -> ArrowCells:
     if pa.types.is_dictionary(column.type):
         return ArrowDictionaryCells(column, mark)
     return ArrowCells(column, mark)
+
+
+def take_rows(column: Any, rows: Any) -> Any:
+    """Return some cells of a chunked array of any type, null where a row is null."""
+    if column.type == pa.string_view():
+        # Views are the one type without a kernel for it.
+        return column.cast(pa.large_string()).take(rows).cast(column.type)
+    return column.take(rows)
 
 
 def _is_plain_text(kind: Any) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
-from grapefill.table.arrow_cells import arrow_cells
+from grapefill.table.arrow_cells import arrow_cells, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from grapefill.table.arrays import BoolArray
+    from grapefill.table.arrays import BoolArray, IntArray
     from grapefill.table.cells import ColumnCells
     from grapefill.table.marks import Mark
 
@@ -39,6 +39,11 @@ class ArrowFrame:
         """Return some rows without a copy."""
         return type(self)(self.table.slice(start, max(0, stop - start)))
 
+    def take(self, rows: IntArray) -> Self:
+        """Return a copy of some rows."""
+        columns = [take_rows(column, pa.array(rows)) for column in self.table.columns]
+        return type(self)(pa.Table.from_arrays(columns, schema=self.table.schema))
+
     def rebuild(self, columns: Mapping[int, Any], keep: Sequence[int]) -> Any:
         """Return a new table with the columns `keep`, some exchanged."""
         arrays, fields = [], []
@@ -46,7 +51,8 @@ class ArrowFrame:
             field = self.table.schema.field(j)
             array = columns.get(j, self.table.column(j))
             arrays.append(array)
-            fields.append(field if field.type == array.type else field.with_type(array.type))
+            field = field if field.type == array.type else field.with_type(array.type)
+            fields.append(field.with_nullable(field.nullable or array.null_count > 0))
         schema = pa.schema(fields, metadata=self.table.schema.metadata)
         return pa.Table.from_arrays(arrays, schema=schema)
 

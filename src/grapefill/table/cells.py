@@ -73,6 +73,10 @@ class ColumnCells(ABC):
     def replaced(self, positions: IntArray, values: Array) -> Any:
         """Return a native column of the values' own dtype, missing elsewhere."""
 
+    @abstractmethod
+    def emptied(self, positions: IntArray) -> Any:
+        """Return a native column with the given cells missing, the others bit-equal."""
+
     @cached_property
     def missing(self) -> BoolArray:
         """Return where a cell counts as missing."""
@@ -132,6 +136,10 @@ class Frame(Protocol):
 
     def slice(self, start: int, stop: int) -> Self:
         """Return the rows from `start` to `stop`, without a copy where the container allows."""
+        ...
+
+    def take(self, rows: IntArray) -> Self:
+        """Return a copy of some rows."""
         ...
 
     def rebuild(self, columns: Mapping[int, Any], keep: Sequence[int]) -> Any:

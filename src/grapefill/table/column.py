@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.errors import GrapefillError
+from grapefill.table.arrays import EXACT_LIMIT
 from grapefill.table.kinds import Form, Kind
 
 if TYPE_CHECKING:
     from grapefill.table.arrays import Array, FloatArray
 
-__all__ = ["EXACT_LIMIT", "Column"]
-
-EXACT_LIMIT = 2**53
-"""Up to here float64 holds every integer."""
+__all__ = ["Column"]
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.errors import InputError
-from grapefill.table.arrays import Array, FloatArray, counts_in_unit, offsets
-from grapefill.table.column import EXACT_LIMIT, Column
+from grapefill.table.arrays import EXACT_LIMIT, Array, FloatArray, counts_in_unit, offsets
+from grapefill.table.column import Column
 from grapefill.table.kinds import Form, Kind
 from grapefill.table.text import some_of
 

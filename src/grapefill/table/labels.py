@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -10,7 +9,7 @@ import narwhals.dependencies as libraries
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from grapefill.errors import InputError
+from grapefill.errors import InputError, warn
 from grapefill.table.kinds import Form, Kind
 from grapefill.table.schema import Schema
 from grapefill.table.table import Table
@@ -90,11 +89,10 @@ class Labels:
                     "apart. A classifier needs at least two classes."
                 )
             if not flat:
-                warnings.warn(
+                warn(
                     "A column-vector y was passed when a 1d array was expected. Please change the "
                     "shape of y to (n_samples,), for example using ravel().",
                     DataConversionWarning,
-                    stacklevel=2,
                 )
             flat = True
         return cls(schema, task, flat), numbers
@@ -103,6 +101,12 @@ class Labels:
         """Return further labels as numbers; a class that was not there at fit counts as missing."""
         table, _ = _as_table(y)
         _check_rows(table, n_rows)
+        expected = len(self.schema.columns)
+        if table.n_columns != expected:
+            raise InputError(
+                f"y has {table.n_columns} columns, at fit it had {expected}. Pass the same labels."
+            )
+        _check_values(table, self.task, some_known=False)
         return self.schema.encode(table).numbers
 
     @property
@@ -154,11 +158,19 @@ def _as_table(y: Any) -> tuple[Table, bool]:
     if array.ndim == 1:
         return Table.wrap(array.reshape(-1, 1)), True
     if array.ndim != 2:
-        raise InputError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+        raise InputError(
+            f"y should be a 1d array, got an array of shape {array.shape} instead. Pass one label "
+            "for each row."
+        )
     return Table.wrap(array), False
 
 
 def _as_array(y: Any) -> Array:
+    if isinstance(y, np.ma.MaskedArray):
+        raise InputError(
+            "Masked arrays are not read. Pass y.astype(float).filled(np.nan), so that masked "
+            "labels are missing."
+        )
     try:
         array = np.asarray(y)
     except ValueError as error:
@@ -179,12 +191,14 @@ def _check_rows(table: Table, n_rows: int) -> None:
         )
 
 
-def _check_values(table: Table, task: Task) -> None:
+def _check_values(table: Table, task: Task, *, some_known: bool = True) -> None:
     """Refuse labels that cannot be learned from."""
     several = table.n_columns > 1
     for j in range(table.n_columns):
         of = f" in column {table.labels[j]!r}" if several else ""
         cells = table.cells(j)
+        if cells.missing.all() and not some_known:
+            continue
         if cells.missing.all():
             raise InputError(
                 f"All labels in y are missing{of}: there is nothing to learn from. Give the "

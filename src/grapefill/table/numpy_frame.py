@@ -12,6 +12,7 @@ from grapefill.table.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
+    are_exact,
     cast_numbers,
     to_objects,
 )
@@ -121,6 +122,19 @@ class ArrayCells(ColumnCells):
         result[positions] = cast_numbers(values, own)
         return result
 
+    def emptied(self, positions: IntArray) -> Any:
+        """Return the column with some cells missing, as floats or objects if its dtype has none."""
+        kind = self.values.dtype.kind
+        if kind in "fcmM":
+            result = self.values.copy()
+            result[positions] = "NaT" if kind in "mM" else np.nan
+            return result
+        exact = kind in "iu" and are_exact(self.values)
+        result = self.values.astype(np.float64 if exact else object)
+        # scikit-learn takes NaN, not None, for the hole in an array of objects.
+        result[positions] = np.nan
+        return result
+
     def replaced(self, positions: IntArray, values: Array) -> Array:
         """Return a column of the values' own dtype."""
         result = np.full(len(self.values), None, dtype=object)
@@ -147,6 +161,10 @@ class NumpyFrame:
         """Return a view of some rows."""
         return type(self)(self.array[start:stop])
 
+    def take(self, rows: IntArray) -> Self:
+        """Return a copy of some rows."""
+        return type(self)(self.array[rows])
+
     def rebuild(self, columns: Mapping[int, Any], keep: Sequence[int]) -> Array:
         """Return a new array with the columns `keep`, some exchanged."""
         kept = list(keep)
@@ -157,6 +175,9 @@ class NumpyFrame:
                 dtype = column.dtype
             elif column.dtype != dtype:
                 dtype = np.promote_types(dtype, column.dtype)
+        if dtype.kind == "f" and self.array.dtype.kind in "iu" and not are_exact(self.array):
+            # Floats would round the large integers of the other columns.
+            dtype = np.dtype(object)
         # Choosing columns copies already, and slowly: not needed when all of them stay.
         every = kept == list(range(self.n_columns))
         chosen = self.array if every else self.array[:, kept]

@@ -124,6 +124,12 @@ class ObjectCells(ColumnCells):
         result[positions] = to_objects(values)
         return result
 
+    def emptied(self, positions: IntArray) -> Any:
+        """Return the column with some cells missing: None where the column has None, else NaN."""
+        result = self.values.copy()
+        result[positions] = None if any(value is None for value in self.values) else np.nan
+        return result
+
     def replaced(self, positions: IntArray, values: Array) -> Array:
         """Return a column of the values' own dtype."""
         return self.filled(positions, values)

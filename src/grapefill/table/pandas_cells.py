@@ -40,7 +40,7 @@ def pandas_cells(series: Any, mark: Mark) -> ColumnCells:
         values = series.to_numpy()
         if dtype.kind == "O":
             return PandasObjectCells(values, mark)
-        return ArrayCells(values, mark, holes_make_floats=True)
+        return PandasArrayCells(values, mark, holes_make_floats=True)
     if isinstance(dtype, pd.CategoricalDtype):
         return PandasCategoryCells(series, mark)
     if isinstance(dtype, pd.ArrowDtype):
@@ -54,6 +54,20 @@ def pandas_cells(series: Any, mark: Mark) -> ColumnCells:
     if isinstance(series.array, pd.arrays.BooleanArray):
         return PandasMaskedCells(series, mark)
     return PandasCells(series, mark)
+
+
+class PandasArrayCells(ArrayCells):
+    """A numpy array in a pandas column."""
+
+    def emptied(self, positions: IntArray) -> Any:
+        """Return the column with some cells missing, nullable if its dtype has no such cell."""
+        kind = self.values.dtype.kind
+        if kind not in "biu":
+            return super().emptied(positions)
+        missing = np.zeros(len(self.values), dtype=bool)
+        missing[positions] = True
+        nullable = pd.arrays.BooleanArray if kind == "b" else pd.arrays.IntegerArray
+        return nullable(self.values.copy(), missing)
 
 
 class PandasCells(ColumnCells):
@@ -105,6 +119,12 @@ class PandasCells(ColumnCells):
         """Return the column with some cells replaced."""
         result = self.series.array.copy()
         result[positions] = self._native(values)
+        return result
+
+    def emptied(self, positions: IntArray) -> Any:
+        """Return the column with some cells missing."""
+        result = self.series.array.copy()
+        result[positions] = None
         return result
 
     def _native(self, values: Array) -> Any:
@@ -300,6 +320,10 @@ class PandasArrowCells(PandasCells):
     def filled(self, positions: IntArray, values: Array) -> Any:
         """Return the column with some cells replaced."""
         return pd.arrays.ArrowExtensionArray(self.inner.filled(positions, values))
+
+    def emptied(self, positions: IntArray) -> Any:
+        """Return the column with some cells missing."""
+        return pd.arrays.ArrowExtensionArray(self.inner.emptied(positions))
 
 
 def _storable_category(value: Any) -> Any:

@@ -12,6 +12,7 @@ from grapefill.table.pandas_cells import pandas_cells
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from grapefill.table.arrays import IntArray
     from grapefill.table.cells import ColumnCells
     from grapefill.table.marks import Mark
 
@@ -38,6 +39,10 @@ class PandasFrame:
     def slice(self, start: int, stop: int) -> Self:
         """Return a view of some rows."""
         return type(self)(self.frame.iloc[start:stop])
+
+    def take(self, rows: IntArray) -> Self:
+        """Return a copy of some rows."""
+        return type(self)(self.frame.iloc[rows])
 
     def rebuild(self, columns: Mapping[int, Any], keep: Sequence[int]) -> Any:
         """Return a new frame with the columns `keep`, some exchanged."""

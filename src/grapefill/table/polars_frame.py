@@ -120,6 +120,11 @@ class PolarsCells(ColumnCells):
             self._where(positions), self.series
         )
 
+    def emptied(self, positions: IntArray) -> Any:
+        """Return the column with some cells missing."""
+        kept = pl.when(~self._where(positions)).then(self.series)
+        return pl.select(kept.alias(self.series.name)).to_series()
+
     def replaced(self, positions: IntArray, values: Array) -> Any:
         """Return a column of the values' own dtype."""
         natural = pl.Series(values if values.dtype != object else values.tolist())
@@ -173,6 +178,10 @@ class PolarsFrame:
     def slice(self, start: int, stop: int) -> Self:
         """Return some rows without a copy."""
         return type(self)(self.frame.slice(start, max(0, stop - start)))
+
+    def take(self, rows: IntArray) -> Self:
+        """Return a copy of some rows."""
+        return type(self)(self.frame[rows])
 
     def rebuild(self, columns: Mapping[int, Any], keep: Sequence[int]) -> Any:
         """Return a new frame with the columns `keep`, some exchanged."""

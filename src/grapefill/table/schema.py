@@ -12,7 +12,7 @@ from grapefill.table.consistency import are_feature_names, check_columns, check_
 from grapefill.table.encode import Encoded, encode_table, warn_strangers
 from grapefill.table.infer import infer_column
 from grapefill.table.kinds import Kind
-from grapefill.table.text import some_of, storable_label
+from grapefill.table.text import storable_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,9 @@ class Schema:
         return are_feature_names(self.names)
 
     @classmethod
-    def infer(cls, table: Table, *, kinds: Mapping[Any, Kind | str] | None = None) -> Schema:
+    def infer(
+        cls, table: Table, *, kinds: Mapping[Any, Kind | str] | None = None, warn: bool = True
+    ) -> Schema:
         """Learn the columns of a table.
 
         Parameters
@@ -70,6 +72,8 @@ class Schema:
         kinds : mapping of column label to Kind or its name, optional
             Kinds that override the inferred ones. Columns of an array go by their position
             or by ``"x0"``, ``"x1"``, ...
+        warn : bool
+            Whether to warn of columns that pass through although the caller did not say so.
 
         Returns
         -------
@@ -84,7 +88,7 @@ class Schema:
         Warns
         -----
         GrapefillWarning
-            Once, naming the columns that pass through although the caller did not say so.
+            Once, naming these columns.
         """
         _require_cells(table)
         _require_unique(table)
@@ -95,7 +99,8 @@ class Schema:
             )
             for j in range(table.n_columns)
         )
-        _warn_passthrough(columns)
+        if warn:
+            _warn_passthrough(columns)
         return cls(columns, _storable_names(table))
 
     def check(self, table: Table, *, estimator: str = "GrapeImputer") -> None:
@@ -171,21 +176,15 @@ def _require_unique(table: Table) -> None:
 
 def _read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind]:
     """Translate the caller's kinds to column positions."""
-    positions: dict[Any, int] = {label: j for j, label in enumerate(table.labels)}
-    positions |= {name: j for j, name in enumerate(table.names or range(table.n_columns))}
     wanted = {}
     for label, kind in kinds.items():
-        if label not in positions:
-            raise InputError(
-                f"kinds names the column {label!r}, which the table does not have. Its columns "
-                f"are {some_of(table.labels, 10)}."
-            )
+        position = table.position(label, "kinds")
         if kind not in set(Kind):
             choices = ", ".join(repr(each.value) for each in Kind)
             raise InputError(
                 f"kinds gives column {label!r} the kind {kind!r}. Choose one of {choices}."
             )
-        wanted[positions[label]] = Kind(kind)
+        wanted[position] = Kind(kind)
     return wanted
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import narwhals.dependencies as libraries
@@ -11,6 +13,7 @@ from grapefill.errors import InputError
 from grapefill.table.kinds import Form, Storage
 from grapefill.table.marks import Mark, read_mark
 from grapefill.table.numpy_frame import NumpyFrame
+from grapefill.table.text import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,6 +95,34 @@ class Table:
             self._cells[j] = self._frame.cells(j, self._mark)
         return self._cells[j]
 
+    def position(self, label: Any, asked_by: str) -> int:
+        """Return the position of a column, by its name (position for arrays) or message label.
+
+        Parameters
+        ----------
+        label : hashable
+            The column.
+        asked_by : str
+            The parameter that names it, for the message.
+
+        Raises
+        ------
+        InputError
+            If the table has no such column.
+        """
+        found = self._positions.get(label) if isinstance(label, Hashable) else None
+        if found is None:
+            raise InputError(
+                f"{asked_by} names the column {label!r}, which the table does not have. Its "
+                f"columns are {some_of(self.labels, 10)}."
+            )
+        return found
+
+    @cached_property
+    def _positions(self) -> dict[Any, int]:
+        positions: dict[Any, int] = {label: j for j, label in enumerate(self.labels)}
+        return positions | {n: j for j, n in enumerate(self.names or range(self.n_columns))}
+
     def missing(self, j: int) -> BoolArray:
         """Return where column `j` has no value."""
         return self.cells(j).missing
@@ -99,6 +130,10 @@ class Table:
     def slice(self, start: int, stop: int) -> Table:
         """Return some rows as a table, without copying them."""
         return Table(self._frame.slice(start, stop), self._mark)
+
+    def take(self, rows: IntArray) -> Table:
+        """Return a copy of some rows, as a table."""
+        return Table(self._frame.take(rows), self._mark)
 
     def rebuild(self, fills: Mapping[int, tuple[IntArray, Array]], keep: Sequence[int]) -> Any:
         """Return a table like the caller's with some cells replaced.
@@ -125,6 +160,42 @@ class Table:
             if j in kept and len(positions)
         }
         return self._frame.rebuild(columns, keep)
+
+    def emptied(self, holes: Mapping[int, IntArray]) -> Any:
+        """Return a table like the caller's with some cells missing.
+
+        Parameters
+        ----------
+        holes : mapping of int to positions
+            For a column, the rows that lose their value.
+
+        Returns
+        -------
+        native
+            Same container, index and names; every other cell equal. A dtype changes only where it
+            has no missing cells: integers and booleans of pandas become nullable; integers of an
+            array become floats, or objects where floats would round them; its booleans and texts
+            become objects.
+
+        Raises
+        ------
+        InputError
+            For a column of a dtype that has no missing cells and no such relative.
+        """
+        columns = {j: self._emptied(j, rows) for j, rows in holes.items() if len(rows)}
+        return self._frame.rebuild(columns, range(self.n_columns))
+
+    def _emptied(self, j: int, rows: IntArray) -> Any:
+        """One column with cells missing."""
+        cells = self.cells(j)
+        try:
+            return cells.emptied(rows)
+        except Exception as error:
+            # Libraries raise all kinds of errors for the few dtypes they cannot empty a cell of.
+            raise InputError(
+                f"Column {self.labels[j]!r} of dtype {cells.storage.dtype} cannot hold missing "
+                f"cells: {error}. Convert it, or leave it out."
+            ) from error
 
     def _filled(self, j: int, positions: IntArray, values: Array) -> Any:
         """One column with cells replaced."""

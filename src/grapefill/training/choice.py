@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     import numpy.typing as npt
 
@@ -21,6 +22,8 @@ SHARES = np.linspace(0, 1, 5)
 PRIOR_CELLS = 10
 # Trees gain more than the network from the cells that were held out, and from the rounds to come.
 HANDICAP = 0.025
+# By how many standard errors the mean of all votes must be better than that of the middle half.
+CERTAINTY = 1.5
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,9 @@ class ColumnTrial:
         Error of filling in the median, or the most frequent category; None without cells, or when
         it is infinite.
     network, trees, blend : float or None
-        Errors of the parts and of their blend. The blend was chosen on these cells, and both parts
-        get better afterwards, with the held-out cells and more trees.
+        Errors of the parts and of their blend; None for trees that were not tried. The blend was
+        chosen on these cells, and both parts get better afterwards, with the held-out cells and
+        more trees.
     share : float
         The weight of the network in the blend, or of network and factors together.
     factors : float or None
@@ -65,6 +69,7 @@ def choose_shares(
     *,
     n_categories: tuple[int, ...],
     tried: Collection[int] | None = None,
+    weights: Mapping[int, FloatArray] = MappingProxyType({}),
 ) -> tuple[FloatArray, tuple[ColumnTrial, ...]]:
     """Choose the weight of the network in every column.
 
@@ -84,6 +89,8 @@ def choose_shares(
         For every feature, 0 for numbers or the number of categories.
     tried : collection of int or None
         The features that trees were tried on; None for all.
+    weights : dict of int to ndarray of shape (rows,)
+        For a feature whose cells do not all count the same, how much they do.
 
     Returns
     -------
@@ -93,7 +100,15 @@ def choose_shares(
     # Differences of numbers near the end of float64 are infinite; such a column says nothing.
     with np.errstate(over="ignore", invalid="ignore"):
         columns = [
-            _Column(numbers, held_out, network, trees, feature=j, n_categories=n_categories[j])
+            _Column(
+                numbers,
+                held_out,
+                network,
+                trees,
+                feature=j,
+                n_categories=n_categories[j],
+                weights=weights.get(j),
+            )
             for j in range(numbers.shape[1])
         ]
         known = [column.losses.mean(axis=1) for column in columns if column.cells]
@@ -103,8 +118,50 @@ def choose_shares(
             column.choose(pooled) if tried is None or j in tried else SHARES.size - 1
             for j, column in enumerate(columns)
         ]
-        trials = tuple(column.trial(at) for column, at in zip(columns, chosen, strict=True))
+        trials = tuple(
+            column.trial(at, tried=tried is None or j in tried)
+            for j, (column, at) in enumerate(zip(columns, chosen, strict=True))
+        )
     return SHARES[chosen], trials
+
+
+def choose_trimming(
+    numbers: FloatArray,
+    held_out: npt.NDArray[np.bool_],
+    trees: Guess,
+    n_categories: tuple[int, ...],
+) -> npt.NDArray[np.bool_]:
+    """Choose for every column whether votes of trees are averaged without their extremes.
+
+    That is the rule, since it guards against a tree that is far off. Where held-out cells leave
+    little doubt that the mean of all votes is better, as in columns that others determine smoothly,
+    it is taken.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (rows, features)
+        The true values; NaN where nothing is known.
+    held_out : ndarray of bool, shape (rows, features)
+        The cells to judge by.
+    trees : Guess
+        What trees say, trimmed and plain.
+    n_categories : tuple of int
+        For every feature, 0 for numbers or the number of categories.
+    """
+    trimmed = np.ones(numbers.shape[1], dtype=bool)
+    if trees.plain is None:
+        return trimmed
+    with np.errstate(over="ignore", invalid="ignore"):
+        for j in np.flatnonzero(np.array(n_categories) == 0):
+            cells = held_out[:, j]
+            if cells.any():
+                truth = numbers[cells, j]
+                plain, rule = (
+                    np.abs(guess[cells, j] - truth) for guess in (trees.plain, trees.value)
+                )
+                worse = plain - rule
+                trimmed[j] = not worse.mean() < -CERTAINTY * worse.std() / np.sqrt(worse.size)
+    return trimmed
 
 
 class _Column:
@@ -119,6 +176,7 @@ class _Column:
         *,
         feature: int,
         n_categories: int,
+        weights: FloatArray | None,
     ) -> None:
         rest = numbers[~held_out[:, feature], feature]
         rest = rest[~np.isnan(rest)]
@@ -145,6 +203,8 @@ class _Column:
             unit = np.abs(rest - middle).mean() if rest.size else 1.0
             # In units of the column's spread, so that columns can be averaged.
             self.losses = self.errors / (unit or 1.0)
+        if weights is not None:
+            self.losses = self.losses * weights[rows]
 
     def choose(self, pooled: FloatArray) -> int:
         """Return the position of the best weight; of equals the one that trusts the trees most."""
@@ -152,7 +212,7 @@ class _Column:
         total = PRIOR_CELLS * pooled + (own if np.isfinite(own).all() else 0.0)
         return int(np.argmin(total * (1 + HANDICAP * SHARES)))
 
-    def trial(self, at: int) -> ColumnTrial:
+    def trial(self, at: int, *, tried: bool) -> ColumnTrial:
         if not self.cells:
             return ColumnTrial(0, None, None, None, None, float(SHARES[at]))
         errors = self.errors.mean(axis=1)
@@ -160,4 +220,5 @@ class _Column:
             float(error) if np.isfinite(error) else None
             for error in (self.constant.mean(), errors[-1], errors[0], errors[at])
         )
+        trees = trees if tried else None
         return ColumnTrial(self.cells, constant, network, trees, blend, float(SHARES[at]))

@@ -31,7 +31,8 @@ class TrainingConfig:
         Rows per step; None takes all of them, as the paper does.
     step_cells : int or None
         Observed cells that a step looks at, about; None for all in the batch. Where a batch has
-        more, it gets fewer rows, down to 256, and then only some of the columns, drawn by chance.
+        more, it gets fewer rows, down to 256, and then only some of the columns, drawn by chance,
+        and the labels.
     max_steps : int or None
         Upper limit of steps, whatever the number of epochs.
     large_factor : float

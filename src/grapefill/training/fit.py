@@ -13,7 +13,7 @@ from grapefill.errors import warn
 from grapefill.factors import Factors
 from grapefill.graph import block_size
 from grapefill.nn.heads import CustomEdgeHead
-from grapefill.training.choice import choose_shares
+from grapefill.training.choice import choose_shares, choose_trimming
 from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import LinearPart
@@ -185,6 +185,14 @@ class _Stack:
         if _wants_factors(self.model):
             self._try_factors(shown)
 
+    @property
+    def _weights(self) -> dict[int, FloatArray]:
+        """How much the cells of the labels count, if they do not all count the same."""
+        if self.label_weights is None:
+            return {}
+        count = self.model.features.count
+        return dict.fromkeys(range(count - self.model.n_labels, count), self.label_weights)
+
     def _choose_rows(self, held_out: npt.NDArray[np.bool_]) -> slice | npt.NDArray[np.int64]:
         """Choose the rows for the other parts: with held-out cells, with labels, then any."""
         features, n_rows = self.model.features, self.numbers.shape[0]
@@ -209,8 +217,11 @@ class _Stack:
             columns = factors.columns
             tried = start.value.copy()
             tried[:, columns] = model.factor_values(factors, shown)
-            off = np.abs(tried - numbers)[:, columns] / model.scaling.scale[columns]
-            error = float(off[self.held_out[:, columns]].mean())
+            # Differences of numbers near the end of float64 are infinite: no reason to go on.
+            with np.errstate(over="ignore", invalid="ignore"):
+                off = np.abs(tried - numbers)[:, columns] / model.scaling.scale[columns]
+            off = off[self.held_out[:, columns]]
+            error = float(off.mean()) if off.size else np.inf
             if not error < best:
                 break
             best, value, self.rank = error, tried, rank
@@ -227,6 +238,7 @@ class _Stack:
             Guess(value, start.chances),
             n_categories=model.features.n_categories,
             tried=model.features.continuous,
+            weights=self._weights,
         )
         share = self.factor_shares
         self.start = Guess(share * start.value + (1 - share) * value, start.chances)
@@ -263,15 +275,16 @@ class _Stack:
             for callback in callbacks:
                 callback(Progress(step, step, loss, validation, seconds, left, stage="trees"))
 
-        labels = range(model.features.count - model.n_labels, model.features.count)
-        weights = {} if self.label_weights is None else dict.fromkeys(labels, self.label_weights)
         growth = Growth(
-            config, n_categories, model.scaling, self.seed, report=report, weights=weights
+            config, n_categories, model.scaling, self.seed, report=report, weights=self._weights
         )
         before = time.perf_counter() - self.started
         growth.deadline = self.trial_deadline
         shown = np.where(self.held_out, np.nan, numbers)
         tried, guess = growth.grow(shown, self.start, none, plan=config.trial_plan)
+        trimmed = choose_trimming(numbers, self.held_out, guess, n_categories)
+        if guess.plain is not None:
+            guess = replace(guess, value=np.where(trimmed, guess.value, guess.plain))
         shares, trials = choose_shares(
             numbers,
             self.held_out,
@@ -279,11 +292,12 @@ class _Stack:
             guess,
             n_categories=n_categories,
             tried={j for forests in tried.rounds for j in forests},
+            weights=self._weights,
         )
         model.held_out = HeldOut.collect(numbers, self.held_out, self.start, guess, shares)
         before = time.perf_counter() - self.started
         growth.deadline = self.deadline
-        chain, _ = growth.grow(numbers, model.predict_start(numbers), shares)
+        chain, _ = growth.grow(numbers, model.predict_start(numbers), shares, trimmed=trimmed)
         if model.trials:
             trials = tuple(map(_joined, model.trials, trials))
         model.trials = trials

@@ -292,7 +292,8 @@ class Trainer:
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
         """Keep a user's module, which may hold dropout, from the global generator."""
-        if not isinstance(self.network.o_edge, CustomEdgeHead):
+        o_edge, o_node = self.network.o_edge, self.network.o_node
+        if not isinstance(o_edge, CustomEdgeHead) and (o_node is None or not o_node.custom):
             yield
             return
         seed = int(torch.randint(2**31, (), generator=self.generator))
@@ -424,11 +425,12 @@ class Trainer:
         return weight
 
     def _columns_left_out(self) -> Tensor:
-        """Draw the columns that this step does not look at."""
+        """Draw the columns that this step does not look at; labels are never among them."""
         n_features = self.cells.n_features
         left_out = torch.ones(n_features, dtype=torch.bool)
         order = torch.randperm(n_features, generator=self.generator)
         left_out[order[: max(2, round(n_features * self.column_share))]] = False
+        left_out[n_features - self.n_labels :] = False
         return left_out.to(self.cells.value.device)
 
     def _drop(self, cells: Cells) -> Tensor:

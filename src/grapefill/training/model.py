@@ -376,6 +376,8 @@ class GrapeModel:
             shares = arrays.pop("shares")
             if shares.shape != (features.count,):
                 raise ValueError(f"there are {shares.size} shares for {features.count} features")
+            if not ((shares >= 0) & (shares <= 1)).all():
+                raise ValueError("a share of the factors is not between 0 and 1")
             linear = LinearPart(Factors.from_arrays(arrays, features.count), shares)
         trials = tuple(ColumnTrial(**trial) for trial in description["trials"])
         return cls(

@@ -49,12 +49,15 @@ class Chain:
         For every round, the forests by feature.
     shares : ndarray of shape (features,)
         The weight of the network in the blend of every feature; the rest is the trees'.
+    trimmed : ndarray of bool, shape (features,)
+        Whether the votes on a feature are averaged without their extremes.
     scaling : Scaling
         How numbers are scaled before the trees read them.
     """
 
     rounds: list[dict[int, Forest]]
     shares: FloatArray
+    trimmed: npt.NDArray[np.bool_]
     scaling: Scaling
 
     def refine(self, numbers: FloatArray, guess: Guess) -> Guess:
@@ -67,16 +70,16 @@ class Chain:
         guess : Guess
             What the network says about them.
         """
-        work = _Work(numbers, guess, self.scaling)
+        work = _Work(numbers, guess, self.shares, self.trimmed, self.scaling)
         with _threads() as pool:
             for forests in self.rounds:
                 for feature, forest in forests.items():
-                    work.refine(feature, forest, self.shares[feature], pool)
+                    work.refine(feature, forest, pool)
         return work.guess
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the chain as plain arrays, by name, for a model file."""
-        named: dict[str, npt.NDArray[Any]] = {"shares": self.shares}
+        named: dict[str, npt.NDArray[Any]] = {"shares": self.shares, "trimmed": self.trimmed}
         for number, forests in enumerate(self.rounds):
             for feature, forest in forests.items():
                 prefix = f"{number}.{feature}."
@@ -97,9 +100,12 @@ class Chain:
             raise ValueError(f"there are {shares.size} shares for {len(n_categories)} features")
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ValueError("a share is not between 0 and 1")
+        trimmed = arrays["trimmed"]
+        if trimmed.shape != shares.shape or trimmed.dtype != np.bool_:
+            raise ValueError("it is not known which votes are trimmed")
         found: dict[tuple[int, int], dict[str, npt.NDArray[Any]]] = {}
         for name, array in arrays.items():
-            if name != "shares":
+            if name not in ("shares", "trimmed"):
                 number, feature, part = name.split(".")
                 found.setdefault((int(number), int(feature)), {})[part] = array
         rounds: list[dict[int, Forest]] = []
@@ -112,7 +118,7 @@ class Chain:
             if not {j, *columns} <= set(range(len(n_categories))):
                 raise ValueError("a forest reads columns that are not there")
             rounds[at][j] = Forest.from_arrays(parts, columns, n_categories[j])
-        return cls(rounds, shares, scaling)
+        return cls(rounds, shares, trimmed, scaling)
 
 
 @dataclass
@@ -151,6 +157,7 @@ class Growth:
         guess: Guess,
         shares: FloatArray,
         *,
+        trimmed: npt.NDArray[np.bool_] | None = None,
         plan: Sequence[int] | None = None,
     ) -> tuple[Chain, Guess]:
         """Grow a chain on some rows and return it with what it says about their holes.
@@ -164,11 +171,14 @@ class Growth:
         shares : ndarray of shape (features,)
             The weight of the network in every feature; where it is 1 no trees are grown, nor for
             a feature of more than 64 categories, or without any observed cell.
+        trimmed : ndarray of bool, shape (features,), or None
+            Whether the votes on a feature are averaged without their extremes; None for all.
         plan : sequence of int or None
             Trees per column in every round; None for the plan of the configuration.
         """
         plan = self.config.plan if plan is None else tuple(plan)
-        work = _Work(numbers, guess, self.scaling)
+        trimmed = np.ones(shares.size, dtype=bool) if trimmed is None else trimmed
+        work = _Work(numbers, guess, shares, trimmed, self.scaling)
         columns = [
             j
             for j in range(numbers.shape[1])
@@ -205,13 +215,13 @@ class Growth:
                         weights=self.weights[j][known] if j in self.weights else None,
                         pool=pool,
                     )
-                    work.refine(j, forests[j], shares[j], pool)
+                    work.refine(j, forests[j], pool)
                     self._watch.grown(n_trees)
                     if self.report is not None:
                         done = len(rounds) * len(columns) + len(forests)
                         self.report(done, len(plan) * len(columns))
                 rounds.append(forests)
-        return Chain(rounds, shares, self.scaling), work.guess
+        return Chain(rounds, shares, trimmed, self.scaling), work.guess
 
     def __post_init__(self) -> None:
         self._watch = _Watch()
@@ -220,19 +230,29 @@ class Growth:
 class _Work:
     """Rows whose holes are being filled."""
 
-    def __init__(self, numbers: FloatArray, guess: Guess, scaling: Scaling) -> None:
+    def __init__(
+        self,
+        numbers: FloatArray,
+        guess: Guess,
+        shares: FloatArray,
+        trimmed: npt.NDArray[np.bool_],
+        scaling: Scaling,
+    ) -> None:
         self.missing = np.isnan(numbers)
         self.values = np.where(self.missing, guess.value, numbers)
         self.chances = {j: chances.copy() for j, chances in guess.chances.items()}
+        self.shares = shares
+        self.trimmed = trimmed
         self.scaling = scaling
         self.network = guess
+        self.plain = guess.value.copy()
         self.spread = np.full(numbers.shape, np.nan)
         self.scaled = _readable(scaling.apply(self.values))
 
     @property
     def guess(self) -> Guess:
         value = np.where(self.missing, self.values, self.network.value)
-        return Guess(value, self.chances, self.spread)
+        return Guess(value, self.chances, self.plain, self.spread)
 
     def inputs_for(self, feature: int) -> tuple[int, ...]:
         """Return the columns to predict a feature from."""
@@ -247,8 +267,9 @@ class _Work:
         best = np.argsort(-together[others], kind="stable")[:MOST_INPUTS]
         return tuple(np.sort(others[best]).tolist())
 
-    def refine(self, feature: int, forest: Forest, share: float, pool: Executor | None) -> None:
+    def refine(self, feature: int, forest: Forest, pool: Executor | None) -> None:
         """Fill the holes of a feature with a blend of network and forest."""
+        share = self.shares[feature]
         rows = np.flatnonzero(self.missing[:, feature])
         if not rows.size:
             return
@@ -260,8 +281,11 @@ class _Work:
             values = blend.argmax(axis=1).astype(np.float64)
         else:
             network = self.network.value[rows, feature]
-            middle, self.spread[rows, feature] = forest.middle(inputs, pool)
-            values = share * network + (1 - share) * middle
+            middle = forest.middle(inputs, pool)
+            self.plain[rows, feature] = middle.plain
+            self.spread[rows, feature] = middle.spread
+            trees = middle.trimmed if self.trimmed[feature] else middle.plain
+            values = share * network + (1 - share) * trees
         self.values[rows, feature] = values
         self.scaled[rows, feature] = _readable(self.scaling.of(feature).apply(values))
 

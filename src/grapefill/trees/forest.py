@@ -10,7 +10,7 @@ scikit-learn grows the trees and walks through them. What a model file holds are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.tree import ExtraTreeRegressor
@@ -30,6 +30,24 @@ TRIM = 0.25
 FEWEST_VISITS = 4_096
 # scikit-learn marks a leaf by these.
 NO_CHILD, NO_FEATURE = -1, -2
+
+
+class Middle(NamedTuple):
+    """What the votes of a forest say together: one number each per row.
+
+    Parameters
+    ----------
+    trimmed : ndarray
+        The mean of the middle half of the votes.
+    plain : ndarray
+        The mean of all votes.
+    spread : ndarray
+        Half the width of the middle half.
+    """
+
+    trimmed: FloatArray
+    plain: FloatArray
+    spread: FloatArray
 
 
 class Forest:
@@ -142,19 +160,15 @@ class Forest:
 
     def numbers(self, inputs: Inputs, pool: Executor | None = None) -> FloatArray:
         """Return the mean of the middle half of the votes, for a column of numbers."""
-        return self.middle(inputs, pool)[0]
+        return self.middle(inputs, pool).trimmed
 
-    def middle(self, inputs: Inputs, pool: Executor | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return the mean of the middle half of the votes, and half its width."""
+    def middle(self, inputs: Inputs, pool: Executor | None = None) -> Middle:
+        """Return what the votes say together, for a column of numbers."""
         votes = self.votes(inputs, pool)
         votes.sort(axis=1)
         cut = int(votes.shape[1] * TRIM)
         half = votes[:, cut : votes.shape[1] - cut]
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean: FloatArray = half.mean(axis=1)
-        # The sum of numbers near the end of float64 is infinite, one of them is not.
-        mean = np.where(np.isfinite(mean), mean, votes[:, votes.shape[1] // 2])
-        return mean, half[:, -1] / 2 - half[:, 0] / 2
+        return Middle(_mean(half), _mean(votes), half[:, -1] / 2 - half[:, 0] / 2)
 
     def chances(self, inputs: Inputs, pool: Executor | None = None) -> FloatArray:
         """Return the probabilities of the categories, shape (rows, categories).
@@ -219,6 +233,14 @@ class Forest:
                 )
             )
         return cls(trees, columns, n_categories)
+
+
+def _mean(sorted_votes: FloatArray) -> FloatArray:
+    """Return the mean of every row, finite whatever the votes are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean: FloatArray = sorted_votes.mean(axis=1)
+    # The sum of numbers near the end of float64 is infinite, one of them is not.
+    return np.where(np.isfinite(mean), mean, sorted_votes[:, sorted_votes.shape[1] // 2])
 
 
 def _shuffle(

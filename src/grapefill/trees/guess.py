@@ -20,6 +20,8 @@ class Guess:
         A number, in the units of the encoded table, or the code of the most probable category.
     chances : dict of int to ndarray of shape (rows, categories)
         For every discrete feature, the probabilities of its categories.
+    plain : ndarray of shape (rows, features) or None
+        For numbers that trees voted on, the mean of all votes; elsewhere the same as ``value``.
     spread : ndarray of shape (rows, features) or None
         For numbers that trees voted on, half the width of the middle half of the votes; NaN
         elsewhere.
@@ -27,4 +29,5 @@ class Guess:
 
     value: npt.NDArray[np.float64]
     chances: dict[int, npt.NDArray[np.float64]]
+    plain: npt.NDArray[np.float64] | None = None
     spread: npt.NDArray[np.float64] | None = None

@@ -1,0 +1,201 @@
+"""What looks odd about a column: an identifier, a constant, numbers written as text, ..."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grapefill.table.infer import MINIMUM_FOR_IDENTIFIER, first_infinity
+from grapefill.table.kinds import Form
+from grapefill.table.text import some_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from grapefill.table import Column
+    from grapefill.table.arrays import Array
+    from grapefill.table.cells import ColumnCells
+
+__all__ = ["Remark", "Values", "remarks_on"]
+
+# A column is nearly empty, and a category dominates, from these shares on.
+NEARLY_EMPTY = 0.9
+DOMINANT = 0.95
+# Text is taken for numbers if nearly all cells look like one, and there are some different ones.
+NUMBERS = 0.9
+FEWEST_NUMBERS = 5
+
+_NUMBER = re.compile(
+    r"""
+    [+-]? [$€£]? \s?
+    ( \d+ ([.,] \d*)? | [.,] \d+ | \d{1,3} ([\ ,.'\u00a0] \d{3})+ ([.,] \d+)? )
+    ([eE] [+-]? \d+)? \s? %?
+    """,
+    re.VERBOSE,
+)
+_LEADING_ZERO = re.compile(r"0\d+")
+_NO_VALUE = {
+    *("", "-", "--", "?", ".", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "nil"),
+    *("missing", "unknown", "not available"),
+}
+_ARTICLES = {
+    "identifier": "an identifier",
+    "free text or identifier": "free text or an identifier",
+}
+# All nines, the ends of 32-bit integers, and huge fill values.
+_MARKS = np.array(
+    [sign * (10.0**digits - 1) for digits in range(2, 13) for sign in (-1, 1)]
+    + [-(2.0**31), 2.0**31 - 1, -1e20, 1e20, -1e30, 1e30]
+)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to know about a column.
+
+    Parameters
+    ----------
+    code : str
+        One word for programs: ``"empty"``, ``"nearly_empty"``, ``"constant"``, ``"identifier"``,
+        ``"dominant"``, ``"numbers_as_text"``, ``"sentinel"``, ``"infinite"`` or ``"unreadable"``.
+    text : str
+        The same for people.
+    """
+
+    code: str
+    text: str
+
+
+class Values:
+    """The observed cells of a column: different values and how often each is there."""
+
+    def __init__(self, cells: ColumnCells) -> None:
+        self.cells = cells
+        self.observed = int(np.count_nonzero(~cells.missing))
+
+    @cached_property
+    def _counted(self) -> tuple[Any, Array] | None:
+        cells, form = self.cells, self.cells.storage.form
+        here = ~cells.missing
+        if form is Form.OTHER:
+            return None
+        if not self.observed:
+            return [], np.zeros(0, dtype=np.int64)
+        if form in (Form.TEXT, Form.CATEGORY):
+            found = cells.distinct()
+            return found, np.bincount(cells.codes(found)[here], minlength=len(found))
+        if form in (Form.DATETIME, Form.DURATION):
+            values = cells.instants()
+        else:
+            values = cells.integers() if form is Form.INTEGER else cells.numbers()
+        return np.unique(values[here], return_counts=True)
+
+    @property
+    def distinct(self) -> int | None:
+        """Number of different values; None if they cannot be compared."""
+        return None if self._counted is None else len(self._counted[1])
+
+    @property
+    def values(self) -> Any:
+        """The different values, sorted or in declared order."""
+        return [] if self._counted is None else self._counted[0]
+
+    @property
+    def counts(self) -> Array:
+        """How often each of them is there."""
+        return np.zeros(0, dtype=np.int64) if self._counted is None else self._counted[1]
+
+
+def remarks_on(column: Column, values: Values) -> tuple[Remark, ...]:
+    """Return what looks odd about a column, most important first."""
+    if not values.observed:
+        return (Remark("empty", "has no value at all"),)
+    return tuple(_remarks(column, values))
+
+
+def _remarks(column: Column, values: Values) -> Iterator[Remark]:
+    rows = len(values.cells.missing)
+    if values.observed <= (1 - NEARLY_EMPTY) * rows:
+        yield Remark("nearly_empty", f"only {values.observed:,} of {rows:,} cells have a value")
+    row = first_infinity(values.cells)
+    if row is not None:
+        yield Remark("infinite", f"holds an infinite number, first in row {row}: replace it")
+    if values.distinct is None:
+        yield Remark("unreadable", f"{column.note or column.dtype} cannot be filled")
+        return
+    if values.distinct == 1:
+        if values.observed > 1:
+            yield Remark("constant", "has the same value in all observed cells")
+        return
+    form = values.cells.storage.form
+    if form in (Form.TEXT, Form.CATEGORY):
+        yield from _remarks_on_text(column, values)
+    elif form.is_numeric and form is not Form.BOOLEAN:
+        yield from _remarks_on_numbers(column, values)
+    if column.kind.is_discrete and values.observed >= MINIMUM_FOR_IDENTIFIER:
+        most = int(values.counts.argmax())
+        share = values.counts[most] / values.observed
+        if share >= DOMINANT:
+            yield Remark("dominant", f"is {values.values[most]!r} in {share:.1%} of observed cells")
+
+
+def _remarks_on_text(column: Column, values: Values) -> Iterator[Remark]:
+    texts = [str(value).strip() for value in values.values]
+    blank = [at for at, text in enumerate(texts) if text.lower() in _NO_VALUE]
+    for at in blank:
+        yield Remark(
+            "sentinel",
+            f"has {values.values[at]!r} in {values.counts[at]:,} cells, which may mean missing",
+        )
+    is_text = values.cells.storage.form is Form.TEXT
+    numeric = [at for at, text in enumerate(texts) if is_text and _NUMBER.fullmatch(text)]
+    coded = any(_LEADING_ZERO.fullmatch(texts[at]) for at in numeric)
+    known = values.observed - sum(values.counts[at] for at in blank)
+    share = sum(values.counts[at] for at in numeric) / max(known, 1)
+    if len(numeric) >= FEWEST_NUMBERS and share >= NUMBERS and not coded:
+        odd = [texts[at] for at in sorted(set(range(len(texts))) - set(numeric) - set(blank))]
+        but = f", but for {some_of(odd, 3)}" if odd else ""
+        yield Remark("numbers_as_text", f"holds numbers stored as text{but}: convert it")
+    elif column.note in _ARTICLES:
+        yield Remark("identifier", f"looks like {_ARTICLES[column.note]} and is not used")
+    elif values.distinct == values.observed >= MINIMUM_FOR_IDENTIFIER:
+        yield Remark("identifier", "has a different category in every row, like an identifier")
+
+
+def _remarks_on_numbers(column: Column, values: Values) -> Iterator[Remark]:
+    found, counts = np.asarray(values.values), values.counts
+    if column.note in _ARTICLES:
+        yield Remark("identifier", f"looks like {_ARTICLES[column.note]} and is not used")
+    elif values.distinct == values.observed >= MINIMUM_FOR_IDENTIFIER and _are_consecutive(found):
+        yield Remark("identifier", "holds consecutive whole numbers, like a row number")
+    for value, count in _sentinels(found, counts):
+        yield Remark(
+            "sentinel",
+            f"has {value:g} in {count:,} cells, far from all others, which may mean missing",
+        )
+
+
+def _are_consecutive(found: Array) -> bool:
+    """Whether sorted different numbers are whole and without a gap."""
+    if not np.isfinite(found).all():
+        return False
+    # Python's integers, since a difference of the largest 64-bit ones has no room.
+    return int(found[-1]) - int(found[0]) == len(found) - 1 and bool(np.all(found == found // 1))
+
+
+def _sentinels(found: Array, counts: Array) -> Iterator[tuple[float, int]]:
+    """Yield numbers at either end that look like marks and stand apart from all others."""
+    numbers = found.astype(np.float64)
+    numbers, counts = numbers[np.isfinite(numbers)], counts[np.isfinite(numbers)]
+    marks = np.isin(numbers, _MARKS)
+    others = numbers[~marks]
+    if others.size < 2:
+        return
+    low, high = others[0], others[-1]
+    for value, count in zip(numbers[marks].tolist(), counts[marks].tolist(), strict=True):
+        if max(low - value, value - high) > (high - low) / 2:
+            yield value, count

@@ -1,0 +1,217 @@
+"""`describe` counts what is missing and remarks on what looks odd."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grapefill import describe
+from grapefill.errors import InputError
+
+ROWS = 100
+
+
+def odd() -> pd.DataFrame:
+    """Return a table with something odd about each column but the first two."""
+    rng = np.random.default_rng(0)
+    steps = np.arange(ROWS)
+    age = rng.integers(18, 90, ROWS).astype(float)
+    age[::10] = np.nan
+    return pd.DataFrame(
+        {
+            "age": age,
+            "town": rng.choice(["Ulm", "Bonn", "Jena"], ROWS),
+            "row": steps + 7,
+            "code": [f"A{i:03}" for i in steps],
+            "key": pd.Categorical([f"k{i}" for i in steps]),
+            "constant": "same",
+            "empty": np.nan,
+            "rare": np.where(steps < 4, 1.5, np.nan),
+            "nearly all": np.where(steps < 2, "no", "yes"),
+            "price": np.where(steps % 50 == 0, "n/a", [f"1,{i:03}.50" for i in steps]),
+            "pressure": np.where(steps % 9 == 0, -999.0, rng.normal(1000, 5, ROWS)),
+            "answer": rng.choice(["yes", "no", "?"], ROWS),
+            "lists": [[i] for i in steps],
+            "infinite": np.where(steps == 3, np.inf, 1.0 * steps),
+        }
+    )
+
+
+def codes(found: Any) -> dict[str, list[str]]:
+    return {c.name: [remark.code for remark in c.remarks] for c in found.columns if c.remarks}
+
+
+def test_remarks() -> None:
+    found = describe(odd())
+    assert codes(found) == {
+        "row": ["identifier"],
+        "code": ["identifier"],
+        "key": ["identifier"],
+        "constant": ["constant"],
+        "empty": ["empty"],
+        "rare": ["nearly_empty", "constant"],
+        "nearly all": ["dominant"],
+        "price": ["sentinel", "numbers_as_text"],
+        "pressure": ["sentinel"],
+        "answer": ["sentinel"],
+        "lists": ["unreadable"],
+        "infinite": ["infinite"],
+    }
+    assert found["pressure"].remarks[0].text == (
+        "has -999 in 12 cells, far from all others, which may mean missing"
+    )
+    assert found["infinite"].remarks[0].text.endswith("first in row 3: replace it")
+
+
+@pytest.mark.parametrize("container", ["polars", "pyarrow"])
+def test_remarks_are_the_same_in_other_containers(container: str) -> None:
+    frame = odd().drop(columns=["empty"])
+    native = pl.from_pandas(frame) if container == "polars" else pa.Table.from_pandas(frame)
+    expected = codes(describe(frame))
+    assert codes(describe(native)) == expected
+
+
+def test_counts() -> None:
+    frame = odd()
+    found = describe(frame)
+    for column in found.columns:
+        assert column.missing == frame[column.name].isna().sum()
+        assert column.share == column.missing / ROWS
+        if column.name != "lists":
+            assert column.distinct == frame[column.name].nunique(dropna=True)
+    assert found["lists"].distinct is None
+    assert found.missing == frame.isna().sum().sum()
+    assert found.complete_rows == 0
+    assert [column.kind for column in found.columns[:4]] == [
+        "ordinal",
+        "categorical",
+        "passthrough",
+        "passthrough",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 2, 3, 99] * 10, ["sentinel"]),
+        ([60, 70, 98, 99] * 10, []),
+        ([0.5, 1.5, 9999.0, -9999.0] * 10, ["sentinel", "sentinel"]),
+        ([10, 2_000_000, 9999, 50] * 10, []),
+        ([5, 2147483647, 7, 8] * 10, ["sentinel"]),
+        ([9, 99, 999, 9999] * 10, []),
+        (list(range(40)), ["identifier"]),
+        (list(range(0, 80, 2)), []),
+        (list(range(10)), []),
+        ([2**63 - 1, -(2**63)] * 20, []),
+        (["1", "2", "3", "4", "5", "6"] * 10, ["numbers_as_text"]),
+        (["01", "02", "03", "04", "05", "06"] * 10, []),
+        (["1", "0"] * 30, []),
+        (["12%", "3.5 %", "$7", "1e3", "-.5", "1 000,5"] * 10, ["numbers_as_text"]),
+        (["1", "2", "3", "4", "five", "6"] * 10, []),
+        (["", "a", "b"] * 10, ["sentinel"]),
+        ([True, False] * 10, []),
+        ([True] * 99 + [False], ["dominant"]),
+    ],
+)
+def test_remarks_on_single_columns(values: list[Any], expected: list[str]) -> None:
+    found = describe(pl.DataFrame({"a": values}))
+    assert codes(found).get("a", []) == expected
+
+
+def test_patterns_and_pairs() -> None:
+    gap = np.nan
+    table = np.array(
+        [[1, gap, gap], [2, gap, gap], [3, gap, gap], [4, 1, 2], [5, 3, 1], [gap, 2, 2], [7, 1, 3]]
+    )
+    found = describe(table)
+    assert [(p.columns, p.rows) for p in found.patterns] == [
+        ((), 3),
+        (("x1", "x2"), 3),
+        (("x0",), 1),
+    ]
+    assert found.n_patterns == 3
+    assert sum(pattern.share for pattern in found.patterns) == pytest.approx(1)
+    assert (found.complete_rows, found.complete_share) == (3, 3 / 7)
+    first = found.pairs[0]
+    assert (first.first, first.second, first.correlation, first.both) == ("x1", "x2", 1.0, 3)
+    assert found.pairs[1].correlation < 0
+
+
+def test_text() -> None:
+    text = str(describe(odd()))
+    assert text.startswith("100 rows, 14 columns. ")
+    assert "town        categorical" in text
+    assert "Patterns of missing cells, 4 in all" in text
+    assert "has the same value in all observed cells" in text
+    assert "Little's test" in text
+    complete = str(describe(np.random.default_rng(0).normal(size=(20, 3))))
+    assert "Patterns" not in complete
+    assert "no cell of a column of numbers is missing" in complete
+
+
+def test_text_of_wide_tables_and_strange_names_stays_readable() -> None:
+    table = pd.DataFrame(np.ones((30, 300)))
+    text = str(describe(table))
+    assert "and 200 more columns" in text
+    assert text.count("\n") < 250
+    named = pd.DataFrame({"a\x1b[31m\nb" + "c" * 90: [1.0, np.nan, 3.0]})
+    assert "a?[31m?bccccccccccccccccccccc..." in str(describe(named))
+
+
+def test_json() -> None:
+    plain = json.loads(json.dumps(describe(odd()).to_dict()))
+    assert plain["rows"] == ROWS
+    assert plain["columns"][2]["remarks"][0]["code"] == "identifier"
+    assert plain["patterns"][0]["columns"]
+    assert plain["little"]["p_value"] is not None
+
+
+def test_a_mark_counts_as_missing() -> None:
+    found = describe(odd(), missing_values=-999)
+    assert found["pressure"].missing == 12
+    assert found["pressure"].remarks == ()
+
+
+def test_kinds_can_be_given() -> None:
+    found = describe(odd(), kinds={"age": "continuous", "row": "passthrough"})
+    assert found["age"].kind == "continuous"
+    with pytest.raises(InputError, match="kinds names the column 'agee'"):
+        describe(odd(), kinds={"agee": "continuous"})
+
+
+def test_names_are_looked_up() -> None:
+    with pytest.raises(KeyError):
+        describe(odd())["nobody"]
+
+
+def test_an_empty_table_is_refused() -> None:
+    with pytest.raises(InputError, match="0 sample"):
+        describe(pd.DataFrame({"a": []}))
+
+
+CELLS = st.none() | st.integers(-1000, 1000) | st.floats() | st.sampled_from(["", "a", "9", "?"])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[list[Any]]:
+    columns = draw(st.integers(1, 12))
+    return draw(st.lists(st.lists(CELLS, min_size=columns, max_size=columns), min_size=1))
+
+
+@given(tables())
+def test_any_table_is_described_or_refused_in_words(rows: list[list[Any]]) -> None:
+    try:
+        found = describe(np.array(rows, dtype=object))
+    except InputError:
+        return
+    json.dumps(found.to_dict())
+    assert str(found)
+    assert sum(pattern.rows for pattern in found.patterns) <= found.rows
