@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grapefill import __version__
+from grapefill._version import __version__
 from grapefill.table import Kind, Table
 from grapefill.training.parameters import to_plain
 
