@@ -46,6 +46,17 @@ def test_a_planted_structure_is_found_in_old_and_new_rows(rank: int, seed: int) 
     assert found < 0.15 * by_mean
 
 
+@pytest.mark.parametrize("rows", [40, 150])
+def test_factors_that_explain_nothing_fade_away(rows: int) -> None:
+    truth, numbers = planted(rows, noise=0.5)
+    factors = fit(numbers, 8)
+    strength = np.linalg.svd(factors.loadings, compute_uv=False)
+    assert strength[1] > 1
+    assert strength[2] < 0.1
+    found, _ = errors(factors, truth, numbers)
+    assert found < 1.05 * errors(fit(numbers, 2), truth, numbers)[0]
+
+
 def test_too_few_factors_are_worse() -> None:
     truth, numbers = planted(rank=3)
     one, three = (errors(fit(numbers, rank), truth, numbers)[0] for rank in (1, 3))
@@ -54,7 +65,7 @@ def test_too_few_factors_are_worse() -> None:
 
 def test_noise_alone_is_not_explained() -> None:
     rng = np.random.default_rng(0)
-    truth = rng.normal(size=(200, COLUMNS))
+    truth = rng.normal(size=(40, COLUMNS))
     numbers = np.where(rng.random(truth.shape) < 0.3, np.nan, truth)
     found, by_mean = errors(fit(numbers, 8), truth, numbers)
     assert found < 1.1 * by_mean
