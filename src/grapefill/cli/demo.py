@@ -43,9 +43,11 @@ def demo(*, folder: str = "grapefill-demo", running: Running = Running()) -> Non
     """
     from grapefill.files import read_table
     from grapefill.files.atomic import write_whole
+    from grapefill.report import write_report
 
     terminal = Terminal.current(quiet=running.quiet)
     before, after = Path(folder, "penguins.csv"), Path(folder, "penguins-filled.csv")
+    report = Path(folder, "report.html")
     try:
         before.parent.mkdir(parents=True, exist_ok=True)
         with write_whole(before) as file:
@@ -63,7 +65,7 @@ def demo(*, folder: str = "grapefill-demo", running: Running = Running()) -> Non
         f"The table:        {before}",
         "",
         "Filling them, as this does:",
-        f"  grapefill impute {before} -o {after} --preset fast",
+        f"  grapefill impute {before} -o {after} --report {report} --preset fast",
         "",
     )
     started = time.perf_counter()
@@ -71,10 +73,12 @@ def demo(*, folder: str = "grapefill-demo", running: Running = Running()) -> Non
     filled = imputer.transform(frame)
     # The folder is our own, so an earlier demo may be replaced.
     penguins.write(after, filled, overwrite=True)
+    with terminal.progress("Writing the report"):
+        write_report(report, imputer, frame, title="Palmer penguins")
     terminal.show(_before_and_after(frame, filled), "Lengths in millimetres, mass in grams.", "")
     seconds = time.perf_counter() - started
     show_result(terminal, imputer, frame, filled, output=str(after), seconds=seconds)
-    terminal.show(_check(before, after))
+    terminal.show(f"The report:       {report}", _check(before, after))
 
 
 def _fit(frame: Any, callbacks: list[Any]) -> GrapeImputer:

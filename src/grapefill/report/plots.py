@@ -36,6 +36,7 @@ MOST_SCATTERS = 12
 MOST_CATEGORIES = 12
 MOST_CORRELATED = 30
 BINS = 24
+FEWEST_FOR_HISTOGRAM = 20
 
 
 def missingness_map(facts: Facts) -> str:
@@ -228,6 +229,11 @@ def _histograms(axes: Any, column: ColumnFacts) -> None:
         (column.filled, FILLED, False),
     ):
         if not values.size:
+            continue
+        if values is column.filled and values.size < FEWEST_FOR_HISTOGRAM:
+            # Too few for a shape: a stroke for each.
+            top = axes.get_ylim()[1] or 1.0
+            axes.vlines(np.clip(values, low, high), 0, 0.6 * top, color=colour, linewidth=1.6)
             continue
         counts = np.histogram(np.clip(values, low, high), edges)[0] / values.size
         axes.stairs(
