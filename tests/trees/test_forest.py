@@ -141,7 +141,7 @@ def test_numbers_are_the_trimmed_mean_of_the_votes(n_trees: int) -> None:
     forest = grow(n_trees=n_trees)
     inputs, _ = sample(seed=1)
     expected = trim_mean(forest.votes(inputs), 0.25, axis=1)
-    np.testing.assert_allclose(forest.numbers(inputs), expected, rtol=1e-12)
+    np.testing.assert_allclose(forest.numbers(inputs), expected, rtol=1e-12, atol=1e-15)
 
 
 def test_a_wild_vote_does_not_count() -> None:
@@ -157,7 +157,7 @@ def test_numbers_follow_the_target() -> None:
 
 def test_numbers_near_the_end_of_float64_stay_finite() -> None:
     forest = Forest([Says(value) for value in (1.5e308, 1.6e308, 1.7e308, -1.7e308)], (0,))
-    assert forest.numbers(np.zeros((1, 1), dtype=np.float32)).tolist() == [1.6e308]
+    assert forest.numbers(np.zeros((1, 1), dtype=np.float32))[0] == pytest.approx(1.55e308)
 
 
 def test_splits_follow_the_guide_and_leaves_hold_the_target() -> None:

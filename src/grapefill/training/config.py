@@ -243,7 +243,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             large_factor=1.0,
             rounds=3,
             trees=12,
-            early_trees=4,
+            early_trees=3,
             trial_trees=8,
             most_nodes=2_000_000,
         ),

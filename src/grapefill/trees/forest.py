@@ -17,6 +17,7 @@ from sklearn.tree import ExtraTreeRegressor
 from sklearn.tree._tree import Tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from concurrent.futures import Executor
 
     import numpy.typing as npt
@@ -166,9 +167,13 @@ class Forest:
         """Return what the votes say together, for a column of numbers."""
         votes = self.votes(inputs, pool)
         votes.sort(axis=1)
-        cut = int(votes.shape[1] * TRIM)
-        half = votes[:, cut : votes.shape[1] - cut]
-        return Middle(_mean(half), _mean(votes), half[:, -1] / 2 - half[:, 0] / 2)
+        n_votes = votes.shape[1]
+        cut = int(n_votes * TRIM)
+        low, high = votes[:, cut], votes[:, n_votes - cut - 1]
+        inner = _sum(votes, range(cut, n_votes - cut), 1 / (n_votes - 2 * cut))
+        outer = _sum(votes, [*range(cut), *range(n_votes - cut, n_votes)], 1 / n_votes)
+        plain = inner * ((n_votes - 2 * cut) / n_votes) + outer
+        return Middle(inner, plain, high / 2 - low / 2)
 
     def chances(self, inputs: Inputs, pool: Executor | None = None) -> FloatArray:
         """Return the probabilities of the categories, shape (rows, categories).
@@ -235,12 +240,12 @@ class Forest:
         return cls(trees, columns, n_categories)
 
 
-def _mean(sorted_votes: FloatArray) -> FloatArray:
-    """Return the mean of every row, finite whatever the votes are."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean: FloatArray = sorted_votes.mean(axis=1)
-    # The sum of numbers near the end of float64 is infinite, one of them is not.
-    return np.where(np.isfinite(mean), mean, sorted_votes[:, sorted_votes.shape[1] // 2])
+def _sum(votes: FloatArray, which: Iterable[int], weight: float) -> FloatArray:
+    """Return the weighted sum of some votes: finite, and for every row the same as for it alone."""
+    total = np.zeros(votes.shape[0])
+    for number in which:
+        total += votes[:, number] * weight
+    return total
 
 
 def _shuffle(
