@@ -10,11 +10,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import torch
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import permutation_importance
 
 from grapefill import GrapeClassifier, GrapeImputer, GrapeRegressor
-from grapefill.errors import GrapefillError, GrapefillWarning, InputError
+from grapefill.errors import GrapefillError, GrapefillWarning, InputError, ModelFileError
+from grapefill.files.model import read_model, write_model
 from grapefill.training import Progress
 
 QUICK = {
@@ -200,9 +202,22 @@ class TestFile:
         X = rng.normal(size=(80, 2)) @ rng.normal(size=(2, 26)) + 0.1 * rng.normal(size=(80, 26))
         model = quick().fit(X, X.sum(axis=1))
         assert model.model_.linear is not None
-        model.save(tmp_path / "a.grape")
-        loaded = GrapeRegressor.load(tmp_path / "a.grape")
+        path = tmp_path / "a.grape"
+        model.save(path)
+        loaded = GrapeRegressor.load(path)
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        file = read_model(path)
+        for name, tensor in {
+            "linear.shares": torch.full((27,), 1.5, dtype=torch.float64),
+            "linear.noise": torch.zeros(27, dtype=torch.float64),
+            "linear.center": torch.zeros(3, dtype=torch.float64),
+            "scaling.scale": torch.ones(26, dtype=torch.float64),
+        }.items():
+            assert name in file.tensors
+            odd = {"tensors": file.tensors | {name: tensor}, "description": file.description}
+            write_model(path, estimator="GrapeRegressor", **odd)
+            with pytest.raises(ModelFileError, match=r"Cannot load.*fit again"):
+                GrapeRegressor.load(path)
 
     def test_parameters_survive(self, tmp_path):
         X, y = table(GrapeClassifier)

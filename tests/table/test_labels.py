@@ -148,6 +148,13 @@ def test_a_column_of_classes_is_flat_in_the_end(y):
     assert numbers.shape == (2, 1)
 
 
+def test_classes_that_cannot_be_sorted_keep_their_order():
+    y = pd.Series(pd.Categorical(["a", 1, None], categories=["a", 1]))
+    labels, numbers = learn(y, "classification")
+    assert labels.classes.tolist() == ["a", 1]
+    assert_numbers(numbers, [0, 1, N])
+
+
 def test_a_column_of_numbers_stays_one():
     labels, numbers = learn(np.array([[1.0], [2.0]]))
     assert not labels.flat
