@@ -262,7 +262,8 @@ class TestRowsWithoutLabels:
         X, y = numbers(200)
         y = labels_for(estimator, y)
         hidden = np.arange(200) % 4 == 0
-        model = quick(estimator).fit(X, np.where(hidden, np.nan, y))
+        model = quick(estimator, settings={"max_steps": 60, "trees": 10, "trial_trees": 8})
+        model.fit(X, np.where(hidden, np.nan, y))
         assert model.score(X[hidden], y[hidden]) > 0.5
 
 
