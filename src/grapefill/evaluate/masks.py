@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
+    from grapefill.table.arrays import FloatArray
+
     IntArray = npt.NDArray[np.int64]
 
 MECHANISMS = ("mcar", "mar", "mnar")

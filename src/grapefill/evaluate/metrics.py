@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     BoolArray = npt.NDArray[np.bool_]
-    FloatArray = npt.NDArray[np.float64]
+    from grapefill.table.arrays import FloatArray
 
 __all__ = ["cell_errors", "constant_errors", "paired_difference", "standard_error"]
 

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
     from grapefill.table.arrays import FloatArray, IntArray
 
-__all__ = ["Scaling"]
+__all__ = ["FARTHEST", "Scaling"]
+
+# A scaled number at fit cannot be farther out unless there are a hundred million rows. In a new
+# row it can, and must not leave the range of float32.
+FARTHEST = 1e4
 
 
 @dataclass(frozen=True)

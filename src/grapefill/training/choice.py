@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from grapefill.table.arrays import FloatArray
     from grapefill.trees import Guess
-
-    FloatArray = npt.NDArray[np.float64]
 
 # Weights of the network that are tried, and how many held-out cells the average column counts for.
 SHARES = np.linspace(0, 1, 5)

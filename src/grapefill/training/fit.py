@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grapefill.graph import Layout
+    from grapefill.table.arrays import FloatArray
     from grapefill.training.checkpoint import Checkpoint
     from grapefill.training.choice import ColumnTrial
     from grapefill.training.model import GrapeModel
     from grapefill.training.progress import Callback, History
-
-    FloatArray = npt.NDArray[np.float64]
 
 # Trees are grown on no more rows and cells than that, drawn by chance.
 TREE_ROWS = 50_000

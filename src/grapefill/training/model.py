@@ -15,6 +15,7 @@ from grapefill.graph import Cells, Features, Graph, block_size, build_pairs, row
 from grapefill.nn import FeatureStates, GrapeNetwork
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.table import Scaling, Schema
+from grapefill.table.scaling import FARTHEST
 from grapefill.training.choice import ColumnTrial
 from grapefill.training.config import Preset
 from grapefill.training.held_out import HeldOut
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 # Rows of a block, so that the states of its cells stay in a processor's cache.
 BLOCK_CELLS = 8_192
 FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS = 16, 1_024
-# A scaled number at fit cannot be farther out unless there are a hundred million rows. In a new
-# row it can, and must not leave the range of float32.
-FARTHEST = 1e4
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from grapefill.table.scaling import FARTHEST
 from grapefill.trees.forest import Forest
 from grapefill.trees.guess import Guess
 
@@ -26,17 +27,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grapefill.table import Scaling
+    from grapefill.table.arrays import FloatArray
     from grapefill.trees.config import ForestConfig
-
-    FloatArray = npt.NDArray[np.float64]
 
 FEWEST_TO_SPLIT = 3
 # A column with more categories than that is left to the network.
 MOST_CATEGORIES = 64
 # A column is predicted from so many others, the ones it goes along with most.
 MOST_INPUTS = 64
-# Inputs are scaled; trees compare them as float32.
-FARTHEST = 1e4
 
 
 @dataclass

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    FloatArray = npt.NDArray[np.float64]
+    from grapefill.table.arrays import FloatArray
+
     Inputs = npt.NDArray[np.float32]
 
 # Of the votes, this share is left out at either end before they are averaged.
