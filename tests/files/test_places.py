@@ -35,7 +35,7 @@ def test_suffixes(path, format, compression):
     ("name", "content", "message"),
     [
         ("a.csv.gz", b"a,b\n", "not compressed with gzip"),
-        ("a.csv.gz", gzip.compress(b"a" * 1000)[:-9], "cut short"),
+        ("a.csv.gz", gzip.compress(b"a" * 1000, mtime=0)[:-9], "cut short"),
         ("a.csv.zst", b"a,b\n", "not compressed with zstd"),
         ("a.csv.zst", bytes(pa.Codec("zstd").compress(b"a" * 1000))[:-2], "cut short"),
         ("a.doc", b"a,b\n", r"Cannot tell what .*a\.doc' is from its suffix '\.doc'"),
