@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grapefill.training.choice import PRIOR_CELLS, ColumnTrial, choose_shares
+from grapefill.training.choice import PRIOR_CELLS, ColumnTrial, choose_shares, clearly_better
 from grapefill.trees import Guess
 
 ROWS, HELD_OUT = 120, 40
@@ -186,3 +186,22 @@ def test_columns_of_both_kinds_share_a_pool() -> None:
     shares, trials = choose_shares(truth, held_out, network, trees, n_categories=(0, 2, 2))
     assert shares.tolist() == [1, 1, 1]
     assert [trial.cells for trial in trials] == [HELD_OUT, HELD_OUT, 0]
+
+
+@pytest.mark.parametrize(
+    ("gain", "noise", "fewest", "expected"),
+    [(0.5, 0.1, 1, True), (0.0, 0.1, 1, False), (0.01, 0.1, 1, False), (0.5, 0.1, 41, False)],
+)
+def test_only_a_clear_gain_on_enough_cells_counts(
+    gain: float, noise: float, fewest: int, expected: bool
+) -> None:
+    truth = make_truth(1)
+    rule = truth + 1 + noise * np.random.default_rng(1).normal(size=truth.shape)
+    cells = first_rows(HELD_OUT)
+    better = clearly_better(truth, cells, truth + 1 - gain, rule, (0,), fewest=fewest)
+    assert better.tolist() == [expected]
+
+
+def test_categories_follow_the_rule() -> None:
+    truth = make_truth(1)
+    assert not clearly_better(truth, first_rows(HELD_OUT), truth, truth + 1, (3,)).any()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grapefill.table import Scaling
-from grapefill.trees import Chain, Forest, ForestConfig, Growth, Guess
+from grapefill.trees import Chain, Forest, ForestConfig, Growth, Guess, LineForest
 
 # Numbers, a column of three categories, numbers of another scale, noise.
 KINDS = (0, 3, 0, 0)
@@ -360,3 +360,46 @@ def test_weights_belong_to_a_column_and_to_the_rows_where_it_is_known() -> None:
     first, second = chain.rounds[0][0].arrays(), plain.rounds[0][0].arrays()
     for name, array in first.items():
         np.testing.assert_array_equal(array, second[name])
+
+
+def test_columns_with_lines_among_columns_with_votes() -> None:
+    _, numbers = make_rows()
+    growth, smooth = make_growth(numbers), np.array([True, False, False, False])
+    chain, grown = growth.grow(numbers, dull_guess(numbers), np.zeros(4), smooth=smooth)
+    kinds = [{j: type(forest) for j, forest in forests.items()} for forests in chain.rounds]
+    assert all(kind[0] is LineForest and kind[1] is kind[2] is Forest for kind in kinds)
+    again = Chain.from_arrays(chain.arrays(), KINDS, growth.scaling)
+    assert_same(again.refine(numbers, dull_guess(numbers)), grown)
+
+
+def test_lines_are_tried_on_held_out_numbers_alone() -> None:
+    truth, numbers = make_rows()
+    held_out = np.zeros(numbers.shape, dtype=bool)
+    held_out[:15, 0] = held_out[15:30, 2] = held_out[30:40, 1] = True
+    shown, guess = np.where(held_out, np.nan, numbers), dull_guess(numbers)
+    tried = make_growth(numbers).try_lines(shown, guess, held_out)
+    assert tried is not None
+    changed = tried.value != guess.value
+    assert not changed[~held_out].any()
+    assert not changed[:, 1].any()
+    for j, rows in ((0, slice(15)), (2, slice(15, 30))):
+        before, after = (np.abs(each.value - truth)[rows, j].mean() for each in (guess, tried))
+        assert after < 0.6 * before
+
+
+@pytest.mark.parametrize(
+    "changes", [{"config": replace(CONFIG, line_trees=0)}, {"deadline": float("-inf")}]
+)
+def test_lines_are_not_tried_without_trees_or_time(changes: dict[str, Any]) -> None:
+    _, numbers = make_rows()
+    held_out = np.arange(len(numbers))[:, None] < np.array([9, 9, 9, 9])
+    shown = np.where(held_out, np.nan, numbers)
+    growth = make_growth(numbers, **changes)
+    assert growth.try_lines(shown, dull_guess(numbers), held_out) is None
+
+
+def test_a_wide_table_gets_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grapefill.trees.chain.MOST_LINE_INPUTS", 2)
+    _, numbers = make_rows()
+    held_out = np.arange(len(numbers))[:, None] < np.array([9, 9, 9, 9])
+    assert make_growth(numbers).try_lines(numbers, dull_guess(numbers), held_out) is None

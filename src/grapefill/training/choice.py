@@ -21,8 +21,10 @@ SHARES = np.linspace(0, 1, 5)
 PRIOR_CELLS = 10
 # Trees gain more than the network from the cells that were held out, and from the rounds to come.
 HANDICAP = 0.025
-# By how many standard errors the mean of all votes must be better than that of the middle half.
+# By how many standard errors a way to average votes, or to grow trees, must beat the usual one.
 CERTAINTY = 1.5
+# With fewer held-out cells than that, lines in leaves are not considered.
+FEWEST_FOR_LINES = 50
 
 
 @dataclass(frozen=True)
@@ -124,17 +126,16 @@ def choose_shares(
     return SHARES[chosen], trials
 
 
-def choose_trimming(
+def clearly_better(
     numbers: FloatArray,
     held_out: npt.NDArray[np.bool_],
-    trees: Guess,
+    other: FloatArray,
+    rule: FloatArray,
     n_categories: tuple[int, ...],
+    *,
+    fewest: int = 1,
 ) -> npt.NDArray[np.bool_]:
-    """Choose for every column whether votes of trees are averaged without their extremes.
-
-    That is the rule, since it guards against a tree that is far off. Where held-out cells leave
-    little doubt that the mean of all votes is better, as in columns that others determine smoothly,
-    it is taken.
+    """Tell for every column whether held-out cells leave little doubt that a guess beats the rule.
 
     Parameters
     ----------
@@ -142,25 +143,22 @@ def choose_trimming(
         The true values; NaN where nothing is known.
     held_out : ndarray of bool, shape (rows, features)
         The cells to judge by.
-    trees : Guess
-        What trees say, trimmed and plain.
+    other, rule : ndarray of shape (rows, features)
+        What is compared, and what is taken in doubt.
     n_categories : tuple of int
-        For every feature, 0 for numbers or the number of categories.
+        For every feature, 0 for numbers or the number of categories; these follow the rule.
+    fewest : int
+        With fewer cells than that a column follows the rule.
     """
-    trimmed = np.ones(numbers.shape[1], dtype=bool)
-    if trees.plain is None:
-        return trimmed
+    better = np.zeros(numbers.shape[1], dtype=bool)
     with np.errstate(over="ignore", invalid="ignore"):
         for j in np.flatnonzero(np.array(n_categories) == 0):
             cells = held_out[:, j]
-            if cells.any():
+            if cells.sum() >= fewest:
                 truth = numbers[cells, j]
-                plain, rule = (
-                    np.abs(guess[cells, j] - truth) for guess in (trees.plain, trees.value)
-                )
-                worse = plain - rule
-                trimmed[j] = not worse.mean() < -CERTAINTY * worse.std() / np.sqrt(worse.size)
-    return trimmed
+                gain = np.abs(rule[cells, j] - truth) - np.abs(other[cells, j] - truth)
+                better[j] = gain.mean() > CERTAINTY * gain.std() / np.sqrt(gain.size)
+    return better
 
 
 class _Column:

@@ -13,7 +13,7 @@ from grapefill.errors import warn
 from grapefill.factors import Factors
 from grapefill.graph import block_size
 from grapefill.nn.heads import CustomEdgeHead
-from grapefill.training.choice import choose_shares, choose_trimming
+from grapefill.training.choice import FEWEST_FOR_LINES, choose_shares, clearly_better
 from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import LinearPart
@@ -281,9 +281,7 @@ class _Stack:
         growth.deadline = self.trial_deadline
         shown = np.where(self.held_out, np.nan, numbers)
         tried, guess = growth.grow(shown, self.start, none, plan=config.trial_plan)
-        trimmed = choose_trimming(numbers, self.held_out, guess, n_categories)
-        if guess.plain is not None:
-            guess = replace(guess, value=np.where(trimmed, guess.value, guess.plain))
+        guess, trimmed, smooth = self._choose_form(growth, shown, guess)
         shares, trials = choose_shares(
             numbers,
             self.held_out,
@@ -296,11 +294,38 @@ class _Stack:
         model.held_out = HeldOut.collect(numbers, self.held_out, self.start, guess, shares)
         before = time.perf_counter() - self.started
         growth.deadline = self.deadline
-        chain, _ = growth.grow(numbers, model.predict_start(numbers), shares, trimmed=trimmed)
+        start = model.predict_start(numbers)
+        chain, _ = growth.grow(numbers, start, shares, trimmed=trimmed, smooth=smooth)
         if model.trials:
             trials = tuple(map(_joined, model.trials, trials))
         model.trials = trials
         model.chain = chain if any(chain.rounds) else None
+
+    def _choose_form(
+        self, growth: Growth, shown: FloatArray, guess: Guess
+    ) -> tuple[Guess, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Choose in which columns votes are trimmed, and in which leaves have lines instead.
+
+        The middle half of the votes guards against a tree that is far off. The mean of all of
+        them, or lines, do better where others determine a column smoothly.
+        """
+        assert self.held_out is not None
+        assert guess.plain is not None
+        assert guess.spread is not None
+        n_categories = self.model.features.n_categories
+        judged = (self.numbers, self.held_out)
+        trimmed = ~clearly_better(*judged, guess.plain, guess.value, n_categories)
+        value, spread = np.where(trimmed, guess.value, guess.plain), guess.spread
+        smooth = np.zeros_like(trimmed)
+        lines = growth.try_lines(shown, replace(guess, value=value), self.held_out)
+        if lines is not None:
+            smooth = clearly_better(
+                *judged, lines.value, value, n_categories, fewest=FEWEST_FOR_LINES
+            )
+            value = np.where(smooth, lines.value, value)
+            assert lines.spread is not None
+            spread = np.where(smooth, lines.spread, spread)
+        return replace(guess, value=value, spread=spread), trimmed | smooth, smooth
 
 
 def _of_factors(trial: ColumnTrial) -> ColumnTrial:

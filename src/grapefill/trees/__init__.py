@@ -4,5 +4,6 @@ from grapefill.trees.chain import Chain, Growth
 from grapefill.trees.config import ForestConfig
 from grapefill.trees.forest import Forest
 from grapefill.trees.guess import Guess
+from grapefill.trees.lines import LineForest
 
-__all__ = ["Chain", "Forest", "ForestConfig", "Growth", "Guess"]
+__all__ = ["Chain", "Forest", "ForestConfig", "Growth", "Guess", "LineForest"]

@@ -19,6 +19,7 @@ import torch
 from grapefill.table.scaling import FARTHEST
 from grapefill.trees.forest import Forest
 from grapefill.trees.guess import Guess
+from grapefill.trees.lines import LineForest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,8 @@ FEWEST_TO_SPLIT = 3
 MOST_CATEGORIES = 64
 # A column is predicted from so many others, the ones it goes along with most.
 MOST_INPUTS = 64
+# With more inputs than that, lines would cost more than trees.
+MOST_LINE_INPUTS = 32
 
 
 @dataclass
@@ -115,7 +118,8 @@ class Chain:
             columns = tuple(parts.pop("columns").tolist())
             if not {j, *columns} <= set(range(len(n_categories))):
                 raise ValueError("a forest reads columns that are not there")
-            rounds[at][j] = Forest.from_arrays(parts, columns, n_categories[j])
+            kind = LineForest if "slope" in parts else Forest
+            rounds[at][j] = kind.from_arrays(parts, columns, n_categories[j])
         return cls(rounds, shares, trimmed, scaling)
 
 
@@ -156,6 +160,7 @@ class Growth:
         shares: FloatArray,
         *,
         trimmed: npt.NDArray[np.bool_] | None = None,
+        smooth: npt.NDArray[np.bool_] | None = None,
         plan: Sequence[int] | None = None,
     ) -> tuple[Chain, Guess]:
         """Grow a chain on some rows and return it with what it says about their holes.
@@ -171,11 +176,14 @@ class Growth:
             a feature of more than 64 categories, or without any observed cell.
         trimmed : ndarray of bool, shape (features,), or None
             Whether the votes on a feature are averaged without their extremes; None for all.
+        smooth : ndarray of bool, shape (features,), or None
+            Whether the trees of a feature have lines in their leaves; None for none.
         plan : sequence of int or None
             Trees per column in every round; None for the plan of the configuration.
         """
         plan = self.config.plan if plan is None else tuple(plan)
         trimmed = np.ones(shares.size, dtype=bool) if trimmed is None else trimmed
+        smooth = np.zeros(shares.size, dtype=bool) if smooth is None else smooth
         work = _Work(numbers, guess, shares, trimmed, self.scaling)
         columns = [
             j
@@ -187,7 +195,8 @@ class Growth:
         rounds: list[dict[int, Forest]] = []
         seeds = iter(np.random.SeedSequence(self.seed).generate_state(len(plan) * len(columns)))
         # A tree has about four nodes for as many rows as a node needs to be split.
-        nodes = 4 * sum(plan) * int((~work.missing[:, columns]).sum())
+        voting = [j for j in columns if not smooth[j]]
+        nodes = 4 * sum(plan) * int((~work.missing[:, voting]).sum())
         min_split = max(FEWEST_TO_SPLIT, -(-nodes // self.config.most_nodes))
         self._watch.start()
         with _threads() as pool:
@@ -198,20 +207,14 @@ class Growth:
                 for j in columns:
                     if not self._watch.allows(n_trees, self.deadline):
                         break
-                    known = np.flatnonzero(~work.missing[:, j])
-                    inputs = work.inputs_for(j)
-                    forests[j] = Forest.grow(
-                        work.scaled.take(known, axis=0).take(inputs, axis=1),
-                        work.values[known, j],
-                        columns=inputs,
+                    forests[j] = self._grow_one(
+                        work,
+                        j,
+                        int(next(seeds)),
+                        pool,
+                        smooth=bool(smooth[j]),
                         n_trees=n_trees,
-                        seed=int(next(seeds)),
-                        guide=work.scaled[known, j].astype(np.float64),
-                        n_categories=self.n_categories[j],
-                        input_share=self.config.input_share,
                         min_split=min_split,
-                        weights=self.weights[j][known] if j in self.weights else None,
-                        pool=pool,
                     )
                     work.refine(j, forests[j], pool)
                     self._watch.grown(n_trees)
@@ -220,6 +223,85 @@ class Growth:
                         self.report(done, len(plan) * len(columns))
                 rounds.append(forests)
         return Chain(rounds, shares, trimmed, self.scaling), work.guess
+
+    def try_lines(
+        self, numbers: FloatArray, guess: Guess, held_out: npt.NDArray[np.bool_]
+    ) -> Guess | None:
+        """Return what trees with lines say about held-out cells of columns of numbers.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (rows, features)
+            Encoded rows, NaN where a cell is not observed or held out.
+        guess : Guess
+            What is believed about them so far, which the trees read.
+        held_out : ndarray of bool, shape (rows, features)
+            The cells.
+
+        Returns
+        -------
+        Guess or None
+            The guess with these cells replaced where that was tried; None where it was not.
+        """
+        n_trees = self.config.line_trees
+        columns = [j for j in range(numbers.shape[1]) if not self.n_categories[j]]
+        columns = [j for j in columns if held_out[:, j].any() and not np.isnan(numbers[:, j]).all()]
+        if not n_trees or min(numbers.shape[1] - 1, MOST_INPUTS) > MOST_LINE_INPUTS:
+            return None
+        none = np.zeros(numbers.shape[1])
+        work = _Work(numbers, guess, none, none == 0, self.scaling)
+        value, spread = guess.value.copy(), work.spread
+        seeds = np.random.SeedSequence((self.seed, 1)).generate_state(len(columns))
+        self._watch.start()
+        with _threads() as pool:
+            for j, seed in zip(columns, seeds, strict=True):
+                if not self._watch.allows(n_trees, self.deadline):
+                    return None
+                forest = self._grow_one(work, j, int(seed), pool, smooth=True)
+                rows = np.flatnonzero(held_out[:, j])
+                middle = forest.middle(work.inputs(rows, forest.columns), pool)
+                value[rows, j], spread[rows, j] = middle.trimmed, middle.spread
+                self._watch.grown(n_trees)
+        return Guess(value, guess.chances, value, spread)
+
+    def _grow_one(
+        self,
+        work: _Work,
+        feature: int,
+        seed: int,
+        pool: Executor | None,
+        *,
+        smooth: bool,
+        n_trees: int = 0,
+        min_split: int = FEWEST_TO_SPLIT,
+    ) -> Forest:
+        known = np.flatnonzero(~work.missing[:, feature])
+        columns = work.inputs_for(feature)
+        inputs, target = work.inputs(known, columns), work.values[known, feature]
+        weights = self.weights[feature][known] if feature in self.weights else None
+        if smooth:
+            return LineForest.fit(
+                inputs,
+                target,
+                columns=columns,
+                n_trees=self.config.line_trees,
+                seed=seed,
+                weights=weights,
+                pool=pool,
+            )
+        return Forest.grow(
+            inputs,
+            target,
+            columns=columns,
+            n_trees=n_trees,
+            seed=seed,
+            guide=work.scaled[known, feature].astype(np.float64),
+            n_categories=self.n_categories[feature],
+            input_share=self.config.input_share,
+            min_split=min_split,
+            weights=weights,
+            pool=pool,
+        )
 
     def __post_init__(self) -> None:
         self._watch = _Watch()
@@ -277,13 +359,19 @@ class _Work:
         best = np.argsort(-together[others], kind="stable")[:MOST_INPUTS]
         return tuple(np.sort(others[best]).tolist())
 
+    def inputs(
+        self, rows: npt.NDArray[np.int64], columns: tuple[int, ...]
+    ) -> npt.NDArray[np.float32]:
+        """Return what trees read of some rows."""
+        return self.scaled.take(rows, axis=0).take(columns, axis=1)
+
     def refine(self, feature: int, forest: Forest, pool: Executor | None) -> None:
         """Fill the holes of a feature with a blend of network and forest."""
         share = self.shares[feature]
         rows = self._holes(feature)
         if not rows.size:
             return
-        inputs = self.scaled.take(rows, axis=0).take(forest.columns, axis=1)
+        inputs = self.inputs(rows, forest.columns)
         if forest.n_categories:
             network = self.network.chances[feature][rows]
             blend = share * network + (1 - share) * forest.chances(inputs, pool)

@@ -138,12 +138,11 @@ class Forest:
                 random_state=int(random.integers(2**31)),
             )
             tree.fit(inputs, guide, sample_weight=weights, check_input=False)
-            state = tree.tree_.__getstate__()
-            value = np.zeros(state["node_count"])
+            value = np.zeros(tree.tree_.node_count)
             # Of the rows in a leaf, the last one writes its value.
             shuffled = _shuffle(rows, weights, random)
             value[tree.tree_.apply(inputs)[shuffled]] = target[shuffled]
-            return _tree_of(state["nodes"], value, inputs.shape[1], state["max_depth"])
+            return relabelled(tree.tree_, value)
 
         each = map if pool is None or rows * n_trees < FEWEST_VISITS else pool.map
         return cls(list(each(grow_one, randomness)), columns, n_categories)
@@ -153,12 +152,17 @@ class Forest:
         votes = np.empty((inputs.shape[0], len(self.trees)))
 
         def ask(number: int) -> None:
-            votes[:, number] = self.trees[number].predict(inputs)[:, 0]
+            votes[:, number] = self._ask(number, inputs)
 
         each = map if pool is None or votes.size < FEWEST_VISITS else pool.map
         for _ in each(ask, range(len(self.trees))):
             pass
         return votes
+
+    def _ask(self, number: int, inputs: Inputs) -> FloatArray:
+        """Return what one tree says about every row."""
+        said: FloatArray = self.trees[number].predict(inputs)[:, 0]
+        return said
 
     def numbers(self, inputs: Inputs, pool: Executor | None = None) -> FloatArray:
         """Return the mean of the middle half of the votes, for a column of numbers."""
@@ -239,6 +243,12 @@ class Forest:
                 )
             )
         return cls(trees, columns, n_categories)
+
+
+def relabelled(tree: Any, value: FloatArray) -> Any:
+    """Return a tree of scikit-learn whose nodes hold other values, one each."""
+    state = tree.__getstate__()
+    return _tree_of(state["nodes"], value, tree.n_features, state["max_depth"])
 
 
 def _sum(votes: FloatArray, which: Iterable[int], weight: float) -> FloatArray:
