@@ -15,7 +15,8 @@ from grapefill.training import Preset, TrainingConfig
 from grapefill.training.choice import choose_shares
 from grapefill.training.fit import _Stack, fit_model
 from grapefill.training.model import GrapeModel
-from grapefill.trees import ForestConfig, Growth
+from grapefill.training.summary import summarise
+from grapefill.trees import Forest, ForestConfig, Growth, LineForest
 
 PRESET = Preset(
     NetworkConfig(layers=1, width=4, edge_width=4, head_width=4, labels="feature"),
@@ -245,3 +246,17 @@ class TestRowsForTrees:
         assert set(weights) == {3}
         assert numbers.shape == (30, 4)
         np.testing.assert_array_equal(weights[3], numbers[:, 3] ** 2)
+
+
+def test_a_column_that_follows_others_smoothly_gets_lines() -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, size=(1_500, 2))
+    numbers = np.column_stack([x, np.sin(x[:, 0]) + x[:, 1], np.round(2 * x[:, 0])])
+    numbers[np.random.default_rng(1).random(numbers.shape) < 0.1] = np.nan
+    model, _ = fit(numbers, **TREES)
+    assert model.chain is not None
+    kinds = {j: type(forest) for j, forest in model.chain.rounds[-1].items()}
+    assert kinds[2] is LineForest
+    assert kinds[3] is Forest
+    lines = summarise(model).splitlines()
+    assert "trees of lines" in lines[3]
+    assert "trees of lines" not in lines[4]

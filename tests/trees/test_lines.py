@@ -43,7 +43,7 @@ def test_a_linear_function_is_found_but_for_the_penalty() -> None:
 
 
 def test_a_line_does_not_run_away() -> None:
-    inputs, target = sample()
+    _, target = sample()
     far = np.full((1, 3), 1e30, dtype=np.float32) * np.array([[1], [-1]], dtype=np.float32)
     reach = 0.2 * np.ptp(target)
     said = grow().votes(far)
@@ -122,5 +122,5 @@ def test_damaged_arrays_are_refused(name: str, damage: Any, message: str) -> Non
 
 
 def test_categories_have_no_lines() -> None:
-    with pytest.raises(ValueError, match="category that is not there|not made of numbers"):
+    with pytest.raises(ValueError, match="category that is not there"):
         LineForest.from_arrays(grow().arrays(), COLUMNS, 3)

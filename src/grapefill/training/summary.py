@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grapefill.trees import LineForest
+
 if TYPE_CHECKING:
     from grapefill.training.model import GrapeModel
 
@@ -21,7 +23,7 @@ def summarise(model: GrapeModel) -> str:
     named = [(str(column.name), column.kind.value) for column in columns]
     named += [("label", "label")] * model.n_labels
     for at, names in enumerate(named):
-        row = [*names, _parts(*_weights(model, at))]
+        row = [*names, _parts(model, at)]
         if trials:
             row += [str(trials[at].cells), *(_shown(getattr(trials[at], name)) for name in errors)]
         rows.append(row)
@@ -32,7 +34,8 @@ def summarise(model: GrapeModel) -> str:
             "",
             "Errors are on observed cells that were held out for a while: mean absolute error of",
             "numbers, share of wrong categories. The constant is the median, or the most frequent",
-            "category. All parts were given more data, and there are more trees, afterwards.",
+            "category. All parts were given more data, and there are more trees, afterwards. Trees",
+            "of lines have a linear map in each leaf, for columns that follow others smoothly.",
         ]
     return "\n".join(lines)
 
@@ -44,8 +47,16 @@ def _weights(model: GrapeModel, feature: int) -> tuple[float, float, float]:
     return start * network, start * (1 - network), 1 - start
 
 
-def _parts(*weights: float) -> str:
-    named = [(f"{w:.0%} {part}", part) for w, part in zip(weights, PARTS, strict=True) if w > 0]
+def _named(model: GrapeModel, feature: int) -> tuple[str, ...]:
+    """Return what the parts are called; trees with lines in their leaves are told apart."""
+    rounds = model.chain.rounds if model.chain is not None else []
+    smooth = any(isinstance(forests.get(feature), LineForest) for forests in rounds)
+    return (*PARTS[:-1], "trees of lines" if smooth else PARTS[-1])
+
+
+def _parts(model: GrapeModel, feature: int) -> str:
+    weighted = zip(_weights(model, feature), _named(model, feature), strict=True)
+    named = [(f"{w:.0%} {part}", part) for w, part in weighted if w > 0]
     return named[0][1] if len(named) == 1 else ", ".join(text for text, _ in named)
 
 
