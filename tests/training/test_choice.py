@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grapefill.training.choice import PRIOR_CELLS, ColumnTrial, choose_shares, clearly_better
+from grapefill.training.choice import (
+    PRIOR_CELLS,
+    ColumnTrial,
+    choose_powers,
+    choose_shares,
+    clearly_better,
+)
 from grapefill.trees import Guess
 
 ROWS, HELD_OUT = 120, 40
@@ -205,3 +211,30 @@ def test_only_a_clear_gain_on_enough_cells_counts(
 def test_categories_follow_the_rule() -> None:
     truth = make_truth(1)
     assert not clearly_better(truth, first_rows(HELD_OUT), truth, truth + 1, (3,)).any()
+
+
+@pytest.mark.parametrize(
+    ("said", "cells", "expected"),
+    [
+        pytest.param(0.6, ROWS, (1.5, 4.0), id="too timid"),
+        pytest.param(0.97, ROWS, (0.4, 0.8), id="too bold"),
+        pytest.param(0.8, ROWS, (0.9, 1.1), id="right"),
+        pytest.param(0.6, 5, (1.0, 1.5), id="little is known"),
+        pytest.param(0.6, 0, (1.0, 1.0), id="nothing is known"),
+    ],
+)
+def test_probabilities_are_made_to_agree_with_what_happens(
+    said: float, cells: int, expected: tuple[float, float]
+) -> None:
+    """Four fifths of the rows are of the category that is said to be the more likely."""
+    truth = (np.arange(ROWS) % 5 == 4).astype(float)[:, None]
+    chances = np.tile([said, 1 - said], (ROWS, 1))
+    power = choose_powers(truth, first_rows(cells), {0: chances})[0]
+    assert expected[0] <= power <= expected[1]
+
+
+def test_cells_that_count_more_have_more_say_in_powers() -> None:
+    truth = (np.arange(ROWS) % 5 == 4).astype(float)[:, None]
+    chances, cells = np.tile([0.8, 0.2], (ROWS, 1)), first_rows(ROWS)
+    rare = {0: 1 + 3 * truth[:, 0]}
+    assert choose_powers(truth, cells, {0: chances}, rare)[0] < 0.5

@@ -196,6 +196,8 @@ def test_rounds_and_features_are_read_in_order() -> None:
     [
         pytest.param({"shares": np.zeros(3)}, "3 shares for 4 features", id="too few shares"),
         pytest.param({"shares": np.zeros((4, 1))}, "shares", id="shares of another shape"),
+        pytest.param({"powers": np.ones(3)}, "powers", id="too few powers"),
+        pytest.param({"powers": np.zeros(4)}, "powers", id="powers of 0"),
         pytest.param({"0.2.columns": np.array([0, 1, 4])}, "not there", id="unknown input"),
         pytest.param({"0.2.columns": np.array([0, -1, 3])}, "not there", id="negative input"),
         pytest.param({"0.2.columns": np.array([0])}, "outside", id="fewer inputs than trees read"),
@@ -377,8 +379,10 @@ def test_lines_are_tried_on_held_out_numbers_alone() -> None:
     held_out = np.zeros(numbers.shape, dtype=bool)
     held_out[:15, 0] = held_out[15:30, 2] = held_out[30:40, 1] = True
     shown, guess = np.where(held_out, np.nan, numbers), dull_guess(numbers)
-    tried = make_growth(numbers).try_lines(shown, guess, held_out)
-    assert tried is not None
+    found = make_growth(numbers).try_lines(shown, guess, held_out)
+    assert found is not None
+    tried, forests = found
+    assert forests.keys() == {0, 2}
     changed = tried.value != guess.value
     assert not changed[~held_out].any()
     assert not changed[:, 1].any()
@@ -403,3 +407,16 @@ def test_a_wide_table_gets_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     _, numbers = make_rows()
     held_out = np.arange(len(numbers))[:, None] < np.array([9, 9, 9, 9])
     assert make_growth(numbers).try_lines(numbers, dull_guess(numbers), held_out) is None
+
+
+def test_powers_sharpen_the_chances_of_holes_alone() -> None:
+    chain, _ = grow()
+    _, numbers = make_rows(seed=1)
+    guess, holes = dull_guess(numbers), np.isnan(numbers[:, 1])
+    before = chain.refine(numbers, guess)
+    after = replace(chain, powers=np.full(4, 2.0)).refine(numbers, guess)
+    np.testing.assert_array_equal(after.value, before.value)
+    np.testing.assert_array_equal(after.chances[1][~holes], before.chances[1][~holes])
+    squared = before.chances[1][holes] ** 2
+    expected = squared / squared.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(after.chances[1][holes], expected, rtol=1e-12)

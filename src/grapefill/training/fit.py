@@ -13,7 +13,7 @@ from grapefill.errors import warn
 from grapefill.factors import Factors
 from grapefill.graph import block_size
 from grapefill.nn.heads import CustomEdgeHead
-from grapefill.training.choice import FEWEST_FOR_LINES, choose_shares, clearly_better
+from grapefill.training.choice import FEWEST_FOR_LINES, choose_powers, choose_shares, clearly_better
 from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import LinearPart
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from grapefill.training.choice import ColumnTrial
     from grapefill.training.model import GrapeModel
     from grapefill.training.progress import Callback, History
+    from grapefill.trees import Chain
 
 # Trees are grown on no more rows and cells than that, drawn by chance.
 TREE_ROWS = 50_000
@@ -281,7 +282,7 @@ class _Stack:
         growth.deadline = self.trial_deadline
         shown = np.where(self.held_out, np.nan, numbers)
         tried, guess = growth.grow(shown, self.start, none, plan=config.trial_plan)
-        guess, trimmed, smooth = self._choose_form(growth, shown, guess)
+        guess, trimmed, smooth = self._choose_form(growth, shown, tried, guess)
         shares, trials = choose_shares(
             numbers,
             self.held_out,
@@ -291,23 +292,34 @@ class _Stack:
             tried={j for forests in tried.rounds for j in forests},
             weights=self._weights,
         )
-        model.held_out = HeldOut.collect(numbers, self.held_out, self.start, guess, shares)
+        powers = np.ones(shares.size)
+        blends = {
+            j: shares[j] * mine + (1 - shares[j]) * guess.chances[j]
+            for j, mine in self.start.chances.items()
+        }
+        for j, power in choose_powers(numbers, self.held_out, blends, self._weights).items():
+            powers[j] = power
+        model.held_out = HeldOut.collect(
+            numbers, self.held_out, self.start, guess, shares, powers=powers
+        )
         before = time.perf_counter() - self.started
         growth.deadline = self.deadline
         start = model.predict_start(numbers)
         chain, _ = growth.grow(numbers, start, shares, trimmed=trimmed, smooth=smooth)
+        chain.powers = powers
         if model.trials:
             trials = tuple(map(_joined, model.trials, trials))
         model.trials = trials
         model.chain = chain if any(chain.rounds) else None
 
     def _choose_form(
-        self, growth: Growth, shown: FloatArray, guess: Guess
+        self, growth: Growth, shown: FloatArray, tried: Chain, guess: Guess
     ) -> tuple[Guess, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Choose in which columns votes are trimmed, and in which leaves have lines instead.
 
         The middle half of the votes guards against a tree that is far off. The mean of all of
-        them, or lines, do better where others determine a column smoothly.
+        them, or lines, do better where others determine a column smoothly. Trees that were tried
+        are replaced where they have lines.
         """
         assert self.held_out is not None
         assert guess.plain is not None
@@ -317,14 +329,16 @@ class _Stack:
         trimmed = ~clearly_better(*judged, guess.plain, guess.value, n_categories)
         value, spread = np.where(trimmed, guess.value, guess.plain), guess.spread
         smooth = np.zeros_like(trimmed)
-        lines = growth.try_lines(shown, replace(guess, value=value), self.held_out)
-        if lines is not None:
+        found = growth.try_lines(shown, replace(guess, value=value), self.held_out)
+        if found is not None:
+            lines, forests = found
             smooth = clearly_better(
                 *judged, lines.value, value, n_categories, fewest=FEWEST_FOR_LINES
             )
             value = np.where(smooth, lines.value, value)
             assert lines.spread is not None
             spread = np.where(smooth, lines.spread, spread)
+            tried.rounds[-1] |= {j: forests[j] for j in np.flatnonzero(smooth).tolist()}
         return replace(guess, value=value, spread=spread), trimmed | smooth, smooth
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from grapefill.trees.guess import sharpen
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -48,6 +50,8 @@ class HeldOut:
         start: Guess,
         trees: Guess,
         shares: FloatArray,
+        *,
+        powers: FloatArray | None = None,
     ) -> Self:
         """Collect the held-out cells of some rows.
 
@@ -61,6 +65,8 @@ class HeldOut:
             What the parts say about the rows without these cells.
         shares : ndarray of shape (features,)
             The weight of ``start`` in every feature.
+        powers : ndarray of shape (features,) or None
+            What probabilities are raised to; None for 1.
         """
         feature, row = np.nonzero(held_out.T)
         truth, share = numbers[row, feature], shares[feature]
@@ -70,7 +76,7 @@ class HeldOut:
         for j in start.chances:
             mine = feature == j
             blend = shares[j] * start.chances[j] + (1 - shares[j]) * trees.chances[j]
-            blend = blend[row[mine]]
+            blend = sharpen(blend[row[mine]], 1.0 if powers is None else powers[j])
             guess[mine] = blend.argmax(axis=1)
             chance[mine] = blend[np.arange(mine.sum()), truth[mine].astype(np.int64)]
         spread = np.full(feature.size, np.nan)

@@ -18,7 +18,7 @@ import torch
 
 from grapefill.table.scaling import FARTHEST
 from grapefill.trees.forest import Forest
-from grapefill.trees.guess import Guess
+from grapefill.trees.guess import Guess, sharpen
 from grapefill.trees.lines import LineForest
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ MOST_CATEGORIES = 64
 MOST_INPUTS = 64
 # With more inputs than that, lines would cost more than trees.
 MOST_LINE_INPUTS = 32
+# What a chain has one of for every feature.
+OF_FEATURES = ("shares", "trimmed", "powers")
 
 
 @dataclass
@@ -54,12 +56,15 @@ class Chain:
         Whether the votes on a feature are averaged without their extremes.
     scaling : Scaling
         How numbers are scaled before the trees read them.
+    powers : ndarray of shape (features,)
+        What the probabilities of categories are raised to in the end; see `sharpen`.
     """
 
     rounds: list[dict[int, Forest]]
     shares: FloatArray
     trimmed: npt.NDArray[np.bool_]
     scaling: Scaling
+    powers: FloatArray
 
     def refine(self, numbers: FloatArray, guess: Guess) -> Guess:
         """Return better guesses for the cells that are missing.
@@ -76,11 +81,14 @@ class Chain:
             for forests in self.rounds:
                 for feature, forest in forests.items():
                     work.refine(feature, forest, pool)
+        for feature in set(work.chances) & set(np.flatnonzero(self.powers != 1).tolist()):
+            chances, holes = work.chances[feature], work.missing[:, feature]
+            chances[holes] = sharpen(chances[holes], self.powers[feature])
         return work.guess
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the chain as plain arrays, by name, for a model file."""
-        named: dict[str, npt.NDArray[Any]] = {"shares": self.shares, "trimmed": self.trimmed}
+        named: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in OF_FEATURES}
         for number, forests in enumerate(self.rounds):
             for feature, forest in forests.items():
                 prefix = f"{number}.{feature}."
@@ -104,9 +112,12 @@ class Chain:
         trimmed = arrays["trimmed"]
         if trimmed.shape != shares.shape or trimmed.dtype != np.bool_:
             raise ValueError("it is not known which votes are trimmed")
+        powers = arrays["powers"]
+        if powers.shape != shares.shape or not (powers > 0).all() or np.isinf(powers).any():
+            raise ValueError("the powers of the probabilities are not what they should be")
         found: dict[tuple[int, int], dict[str, npt.NDArray[Any]]] = {}
         for name, array in arrays.items():
-            if name not in ("shares", "trimmed"):
+            if name not in OF_FEATURES:
                 number, feature, part = name.split(".")
                 found.setdefault((int(number), int(feature)), {})[part] = array
         rounds: list[dict[int, Forest]] = []
@@ -120,7 +131,7 @@ class Chain:
                 raise ValueError("a forest reads columns that are not there")
             kind = LineForest if "slope" in parts else Forest
             rounds[at][j] = kind.from_arrays(parts, columns, n_categories[j])
-        return cls(rounds, shares, trimmed, scaling)
+        return cls(rounds, shares, trimmed, scaling, powers)
 
 
 @dataclass
@@ -222,11 +233,12 @@ class Growth:
                         done = len(rounds) * len(columns) + len(forests)
                         self.report(done, len(plan) * len(columns))
                 rounds.append(forests)
-        return Chain(rounds, shares, trimmed, self.scaling), work.guess
+        chain = Chain(rounds, shares, trimmed, self.scaling, np.ones(shares.size))
+        return chain, work.guess
 
     def try_lines(
         self, numbers: FloatArray, guess: Guess, held_out: npt.NDArray[np.bool_]
-    ) -> Guess | None:
+    ) -> tuple[Guess, dict[int, Forest]] | None:
         """Return what trees with lines say about held-out cells of columns of numbers.
 
         Parameters
@@ -240,8 +252,9 @@ class Growth:
 
         Returns
         -------
-        Guess or None
-            The guess with these cells replaced where that was tried; None where it was not.
+        (Guess, dict of int to Forest) or None
+            The guess with these cells replaced, and the trees by feature; None if there is no time
+            for them, or they are not wanted.
         """
         n_trees = self.config.line_trees
         columns = [j for j in range(numbers.shape[1]) if not self.n_categories[j]]
@@ -252,17 +265,18 @@ class Growth:
         work = _Work(numbers, guess, none, none == 0, self.scaling)
         value, spread = guess.value.copy(), work.spread
         seeds = np.random.SeedSequence((self.seed, 1)).generate_state(len(columns))
+        forests: dict[int, Forest] = {}
         self._watch.start()
         with _threads() as pool:
             for j, seed in zip(columns, seeds, strict=True):
                 if not self._watch.allows(n_trees, self.deadline):
                     return None
-                forest = self._grow_one(work, j, int(seed), pool, smooth=True)
+                forests[j] = self._grow_one(work, j, int(seed), pool, smooth=True)
                 rows = np.flatnonzero(held_out[:, j])
-                middle = forest.middle(work.inputs(rows, forest.columns), pool)
+                middle = forests[j].middle(work.inputs(rows, forests[j].columns), pool)
                 value[rows, j], spread[rows, j] = middle.trimmed, middle.spread
                 self._watch.grown(n_trees)
-        return Guess(value, guess.chances, value, spread)
+        return Guess(value, guess.chances, value, spread), forests
 
     def _grow_one(
         self,
