@@ -266,7 +266,6 @@ class Growth:
         value, spread = guess.value.copy(), work.spread
         seeds = np.random.SeedSequence((self.seed, 1)).generate_state(len(columns))
         forests: dict[int, Forest] = {}
-        self._watch.start()
         with _threads() as pool:
             for j, seed in zip(columns, seeds, strict=True):
                 if not self._watch.allows(n_trees, self.deadline):
@@ -275,7 +274,6 @@ class Growth:
                 rows = np.flatnonzero(held_out[:, j])
                 middle = forests[j].middle(work.inputs(rows, forests[j].columns), pool)
                 value[rows, j], spread[rows, j] = middle.trimmed, middle.spread
-                self._watch.grown(n_trees)
         return Guess(value, guess.chances, value, spread), forests
 
     def _grow_one(
