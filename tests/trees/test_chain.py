@@ -420,3 +420,34 @@ def test_powers_sharpen_the_chances_of_holes_alone() -> None:
     squared = before.chances[1][holes] ** 2
     expected = squared / squared.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(after.chances[1][holes], expected, rtol=1e-12)
+
+
+def test_labels_come_first_and_have_more_trees_in_the_end() -> None:
+    _, numbers = make_rows()
+    growth = make_growth(numbers, n_labels=2, config=replace(CONFIG, label_trees=9))
+    chain, _ = growth.grow(numbers, dull_guess(numbers), np.zeros(4))
+    assert [list(forests) for forests in chain.rounds] == [[2, 3, 0, 1]] * 2
+    counts = [[len(forest.trees) for forest in forests.values()] for forests in chain.rounds]
+    assert counts == [[3, 3, 3, 3], [9, 9, 6, 6]]
+    again = Chain.from_arrays(chain.arrays(), KINDS, chain.scaling, 2)
+    assert [list(forests) for forests in again.rounds] == [[2, 3, 0, 1]] * 2
+
+
+@pytest.mark.parametrize("shares", [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 1]])
+def test_labels_alone_are_what_they_are_among_the_others(shares: list[float]) -> None:
+    _, numbers = make_rows()
+    growth, guess = make_growth(numbers, n_labels=2), dull_guess(numbers)
+    chain, whole = growth.grow(numbers, guess, np.array(shares, dtype=float))
+    alone = chain.refine(numbers, guess, labels_only=True)
+    np.testing.assert_array_equal(alone.value[:, 2:], whole.value[:, 2:])
+    # The last round of the others was left out.
+    assert (alone.value[:, 0] != whole.value[:, 0]).any()
+
+
+def test_labels_of_a_round_that_was_cut_short_are_those_of_the_round_before() -> None:
+    _, numbers = make_rows()
+    guess = dull_guess(numbers)
+    chain, _ = make_growth(numbers, n_labels=1).grow(numbers, guess, np.zeros(4))
+    chain.rounds[-1] = {}
+    alone = chain.refine(numbers, guess, labels_only=True)
+    np.testing.assert_array_equal(alone.value[:, 3], chain.refine(numbers, guess).value[:, 3])

@@ -98,7 +98,7 @@ def predict_labels(model: GrapeModel, table: Table, *, hidden: int | None = None
         numbers = encoded.numbers
         if hidden in model.schema.features:
             numbers[:, model.schema.features.index(hidden)] = np.nan
-        guess = model.predict(model.without_labels(numbers))
+        guess = model.predict(model.without_labels(numbers), labels_only=True)
         values.append(guess.value[:, first:])
         for j, parts in chances.items():
             parts.append(guess.chances[first + j])

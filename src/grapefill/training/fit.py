@@ -276,7 +276,13 @@ class _Stack:
                 callback(Progress(step, step, loss, validation, seconds, left, stage="trees"))
 
         growth = Growth(
-            config, n_categories, model.scaling, self.seed, report=report, weights=self._weights
+            config,
+            n_categories,
+            model.scaling,
+            self.seed,
+            report=report,
+            weights=self._weights,
+            n_labels=model.n_labels,
         )
         before = time.perf_counter() - self.started
         growth.deadline = self.trial_deadline

@@ -195,7 +195,11 @@ class GrapeModel:
             return self.network.feature_states(graphs)
 
     def predict(
-        self, numbers: npt.NDArray[np.float64], *, states: FeatureStates | None = None
+        self,
+        numbers: npt.NDArray[np.float64],
+        *,
+        states: FeatureStates | None = None,
+        labels_only: bool = False,
     ) -> Guess:
         """Predict the cells of some rows.
 
@@ -206,6 +210,8 @@ class GrapeModel:
         states : FeatureStates or None
             States of the features to encode the rows against; those of the training table when
             None.
+        labels_only : bool
+            Whether only the labels matter, which takes less time.
 
         Returns
         -------
@@ -214,7 +220,9 @@ class GrapeModel:
             observed one it is what the network says.
         """
         guess = self.predict_start(numbers, states=states)
-        return guess if self.chain is None else self.chain.refine(numbers, guess)
+        if self.chain is None:
+            return guess
+        return self.chain.refine(numbers, guess, labels_only=labels_only)
 
     def predict_start(
         self, numbers: npt.NDArray[np.float64], *, states: FeatureStates | None = None
@@ -365,7 +373,9 @@ class GrapeModel:
                 raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {shape}")
         scaling = Scaling(center.numpy(), scale.numpy())
         arrays = _arrays_of(tensors, "chain.")
-        chain = Chain.from_arrays(arrays, features.n_categories, scaling) if arrays else None
+        chain = None
+        if arrays:
+            chain = Chain.from_arrays(arrays, features.n_categories, scaling, len(labels))
         arrays = _arrays_of(tensors, "held_out.")
         held_out = HeldOut.from_arrays(arrays, features.count) if arrays else None
         arrays = _arrays_of(tensors, "linear.")

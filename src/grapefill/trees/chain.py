@@ -22,7 +22,7 @@ from grapefill.trees.guess import Guess, sharpen
 from grapefill.trees.lines import LineForest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Executor
 
     import numpy.typing as npt
@@ -58,6 +58,9 @@ class Chain:
         How numbers are scaled before the trees read them.
     powers : ndarray of shape (features,)
         What the probabilities of categories are raised to in the end; see `sharpen`.
+    n_labels : int
+        How many of the features, the last ones, are labels. They come first in every round, so
+        that who asks for them alone need not wait for the last round of the others.
     """
 
     rounds: list[dict[int, Forest]]
@@ -65,8 +68,9 @@ class Chain:
     trimmed: npt.NDArray[np.bool_]
     scaling: Scaling
     powers: FloatArray
+    n_labels: int = 0
 
-    def refine(self, numbers: FloatArray, guess: Guess) -> Guess:
+    def refine(self, numbers: FloatArray, guess: Guess, *, labels_only: bool = False) -> Guess:
         """Return better guesses for the cells that are missing.
 
         Parameters
@@ -75,16 +79,28 @@ class Chain:
             Encoded rows, NaN where a cell is not observed.
         guess : Guess
             What the network says about them.
+        labels_only : bool
+            Whether only the labels matter.
         """
+        rounds = self._rounds_for_labels() if labels_only else self.rounds
         work = _Work(numbers, guess, self.shares, self.trimmed, self.scaling)
         with _threads() as pool:
-            for forests in self.rounds:
+            for forests in rounds:
                 for feature, forest in forests.items():
                     work.refine(feature, forest, pool)
         for feature in set(work.chances) & set(np.flatnonzero(self.powers != 1).tolist()):
             chances, holes = work.chances[feature], work.missing[:, feature]
             chances[holes] = sharpen(chances[holes], self.powers[feature])
         return work.guess
+
+    def _rounds_for_labels(self) -> list[dict[int, Forest]]:
+        """Return the rounds up to the last trees of a label."""
+        first = self.shares.size - self.n_labels
+        for number in reversed(range(len(self.rounds))):
+            last = {j: forest for j, forest in self.rounds[number].items() if j >= first}
+            if last:
+                return [*self.rounds[:number], last]
+        return []
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the chain as plain arrays, by name, for a model file."""
@@ -102,6 +118,7 @@ class Chain:
         arrays: dict[str, npt.NDArray[Any]],
         n_categories: tuple[int, ...],
         scaling: Scaling,
+        n_labels: int = 0,
     ) -> Chain:
         """Rebuild a chain from `arrays`; raises ValueError if they are no chain."""
         shares = arrays["shares"]
@@ -131,7 +148,11 @@ class Chain:
                 raise ValueError("a forest reads columns that are not there")
             kind = LineForest if "slope" in parts else Forest
             rounds[at][j] = kind.from_arrays(parts, columns, n_categories[j])
-        return cls(rounds, shares, trimmed, scaling, powers)
+        rounds = [
+            {j: forests[j] for j in _labels_first(forests, len(n_categories), n_labels)}
+            for forests in rounds
+        ]
+        return cls(rounds, shares, trimmed, scaling, powers, n_labels)
 
 
 @dataclass
@@ -154,6 +175,8 @@ class Growth:
         Called after every forest with how many are done and how many are planned.
     weights : dict of int to ndarray of shape (rows,)
         For a feature whose cells do not all count the same, how much they do, above 0.
+    n_labels : int
+        How many of the features, the last ones, are labels.
     """
 
     config: ForestConfig
@@ -163,6 +186,7 @@ class Growth:
     deadline: float | None = None
     report: Callable[[int, int], None] | None = None
     weights: Mapping[int, FloatArray] = field(default_factory=dict)
+    n_labels: int = 0
 
     def grow(
         self,
@@ -203,6 +227,7 @@ class Growth:
             and self.n_categories[j] <= MOST_CATEGORIES
             and not work.missing[:, j].all()
         ]
+        columns = _labels_first(columns, shares.size, self.n_labels)
         rounds: list[dict[int, Forest]] = []
         seeds = iter(np.random.SeedSequence(self.seed).generate_state(len(plan) * len(columns)))
         # A tree has about four nodes for as many rows as a node needs to be split.
@@ -216,7 +241,11 @@ class Growth:
                     break
                 forests: dict[int, Forest] = {}
                 for j in columns:
-                    if not self._watch.allows(n_trees, self.deadline):
+                    # More trees for labels, which are few, where they are read.
+                    is_label = j >= shares.size - self.n_labels
+                    more = is_label and len(rounds) == len(plan) - 1
+                    mine = max(n_trees, self.config.label_trees) if more else n_trees
+                    if not self._watch.allows(mine, self.deadline):
                         break
                     forests[j] = self._grow_one(
                         work,
@@ -224,17 +253,17 @@ class Growth:
                         int(next(seeds)),
                         pool,
                         smooth=bool(smooth[j]),
-                        n_trees=n_trees,
+                        n_trees=mine,
                         min_split=min_split,
                     )
                     work.refine(j, forests[j], pool)
-                    self._watch.grown(n_trees)
+                    self._watch.grown(mine)
                     if self.report is not None:
                         done = len(rounds) * len(columns) + len(forests)
                         self.report(done, len(plan) * len(columns))
                 rounds.append(forests)
-        chain = Chain(rounds, shares, trimmed, self.scaling, np.ones(shares.size))
-        return chain, work.guess
+        ones = np.ones(shares.size)
+        return Chain(rounds, shares, trimmed, self.scaling, ones, self.n_labels), work.guess
 
     def try_lines(
         self, numbers: FloatArray, guess: Guess, held_out: npt.NDArray[np.bool_]
@@ -422,6 +451,11 @@ class _Watch:
             return True
         per_tree = self.seconds / max(1, self.trees)
         return time.perf_counter() + trees * per_tree <= deadline
+
+
+def _labels_first(features: Iterable[int], count: int, n_labels: int) -> list[int]:
+    """Return features in order, but the last of ``count`` before the others."""
+    return sorted(features, key=lambda j: (j < count - n_labels, j))
 
 
 def _readable(scaled: FloatArray) -> npt.NDArray[np.float32]:

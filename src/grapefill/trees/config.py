@@ -24,6 +24,8 @@ class ForestConfig:
     trial_trees : int
         Trees per column in the last round of the trial on held-out cells, which decides how network
         and trees are blended in every column.
+    label_trees : int
+        Trees of a label in the last round, if that is more.
     line_trees : int
         Trees per column of numbers in every round where linear maps in the leaves did clearly
         better on held-out cells; 0 for never.
@@ -40,6 +42,7 @@ class ForestConfig:
     trees: int = 32
     early_trees: int = 8
     trial_trees: int = 16
+    label_trees: int = 96
     line_trees: int = 8
     input_share: float = 0.5
     most_nodes: int = 12_000_000
@@ -52,8 +55,8 @@ class ForestConfig:
                 "ForestConfig.rounds must not be negative; trees, early_trees and trial_trees must "
                 "be at least 1."
             )
-        if self.line_trees < 0:
-            raise ConfigError("ForestConfig.line_trees must not be negative.")
+        if min(self.line_trees, self.label_trees) < 0:
+            raise ConfigError("ForestConfig.line_trees and label_trees must not be negative.")
         if self.most_nodes < 1:
             raise ConfigError("ForestConfig.most_nodes must be at least 1.")
         if not 0 < self.input_share <= 1:
