@@ -147,13 +147,13 @@ def test_phrases_are_those_of_our_messages():
     ("text", "seconds"), [("90", 90), ("90s", 90), ("1.5 m", 90), ("2min", 120), (".5h", 1800)]
 )
 def test_times(text, seconds):
-    assert read_seconds(text) == seconds
+    assert read_seconds(text, "--time-limit") == seconds
 
 
 @pytest.mark.parametrize("text", ["", "0", "-5", "5 days", "1:30"])
 def test_no_times(text):
     with pytest.raises(ConfigError, match="Write it like"):
-        read_seconds(text)
+        read_seconds(text, "--time-limit")
 
 
 def test_settings():

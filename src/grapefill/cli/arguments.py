@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
 from grapefill.errors import ConfigError
+
+if TYPE_CHECKING:
+    from grapefill.training import CheckpointFile
 
 __all__ = [
     "Columns",
@@ -60,6 +63,9 @@ class Training:
         Where randomness starts; the same seed gives the same result on the same machine.
     device
         Where to train: auto, cpu, cuda or mps.
+    checkpoint_every
+        With --model, how often to keep the state of training, from which the same command goes on
+        if it is cut off: 30s, 5m.
     change
         Change a setting of the preset, such as max_steps=500. Can be repeated.
     """
@@ -68,6 +74,7 @@ class Training:
     time_limit: Annotated[str | None, Parameter(name=["--time-limit", "-t"], metavar="TIME")] = None
     seed: int = 0
     device: str = "auto"
+    checkpoint_every: Annotated[str, Parameter(metavar="TIME")] = "30s"
     change: Annotated[tuple[str, ...], _REPEAT, Parameter(name="--set", metavar="NAME=VALUE")] = ()
 
     def parameters(self) -> dict[str, Any]:
@@ -75,10 +82,17 @@ class Training:
         return {
             "preset": self.preset,
             "settings": read_settings(self.change) or None,
-            "time_limit": None if self.time_limit is None else read_seconds(self.time_limit),
+            "time_limit": self.time_limit and read_seconds(self.time_limit, "--time-limit"),
             "random_state": self.seed,
             "device": self.device,
         }
+
+    def checkpoint(self, model: str | None) -> CheckpointFile | None:
+        """Return where the state of training is kept until all files are written."""
+        from grapefill.training import CheckpointFile
+
+        seconds = read_seconds(self.checkpoint_every, "--checkpoint-every")
+        return None if model is None else CheckpointFile(f"{model}.checkpoint", seconds, keep=True)
 
 
 @Parameter(name="*", group=_COLUMNS)
@@ -192,17 +206,17 @@ class Running:
     debug: Annotated[bool, _PLAIN] = False
 
 
-def read_seconds(text: str) -> float:
-    """Return a time in seconds.
+def read_seconds(text: str, option: str) -> float:
+    """Return the seconds that an option names.
 
     Examples
     --------
-    >>> read_seconds("90"), read_seconds("1.5m")
+    >>> read_seconds("90", "--time-limit"), read_seconds("1.5m", "--time-limit")
     (90.0, 90.0)
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)?\s*", text)
     if match is None or float(match[1]) == 0:
-        raise ConfigError(f"--time-limit cannot be {text!r}. Write it like 90, 90s, 5m or 1h.")
+        raise ConfigError(f"{option} cannot be {text!r}. Write it like 90, 90s, 5m or 1h.")
     return float(match[1]) * _UNITS[match[2] or ""]
 
 

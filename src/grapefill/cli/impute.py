@@ -12,17 +12,18 @@ from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Tra
 from grapefill.cli.columns import Plan, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
-    checkpoint_of,
     default_output,
     in_slices,
     join_tables,
     open_table,
+    remove_checkpoint,
     train,
 )
 
 if TYPE_CHECKING:
     from grapefill.files import TableFile
     from grapefill.imputer import GrapeImputer
+    from grapefill.training import CheckpointFile
 
 __all__ = ["fit", "impute"]
 
@@ -90,7 +91,8 @@ def impute(
             taken.append(path)
     started = time.perf_counter()
     file, plan, table = _open(data, columns, reading, terminal)
-    imputer = _fit(table, plan, training, terminal, indicator=indicator, model=model)
+    checkpoint = training.checkpoint(model)
+    imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     filled = fill(imputer, plan, table, terminal)
     page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)
@@ -99,6 +101,7 @@ def impute(
     if report is not None and page is not None:
         with open_output(report) as place:
             place.write(page.encode())
+    remove_checkpoint(checkpoint)
     seconds = time.perf_counter() - started
     show_result(terminal, imputer, table, filled, output=output, seconds=seconds)
     for what, path in (("The model:       ", model), ("The report:      ", report)):
@@ -134,8 +137,10 @@ def fit(
     terminal = Terminal.current(quiet=running.quiet)
     check_output(model, inputs=[data], overwrite=running.overwrite)
     file, plan, table = _open(data, columns, reading, terminal)
-    imputer = _fit(table, plan, training, terminal, indicator=indicator, model=model)
+    checkpoint = training.checkpoint(model)
+    imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     imputer.save(model, notes=_notes(file, plan, reading))
+    remove_checkpoint(checkpoint)
     terminal.show(imputer.summary(), "", f"The model: {model}")
 
 
@@ -154,7 +159,7 @@ def _fit(
     terminal: Terminal,
     *,
     indicator: bool,
-    model: str | None,
+    checkpoint: CheckpointFile | None,
 ) -> GrapeImputer:
     from grapefill.imputer import GrapeImputer
 
@@ -163,12 +168,12 @@ def _fit(
             **training.parameters(),
             kinds=plan.kinds,
             add_indicator=indicator,
-            checkpoint=checkpoint_of(model),
+            checkpoint=checkpoint,
             callbacks=callbacks,
         )
         return imputer.fit(table)
 
-    return train(terminal, start)
+    return train(terminal, start, checkpoint)
 
 
 def fill(imputer: GrapeImputer, plan: Plan, table: Any, terminal: Terminal) -> Any:

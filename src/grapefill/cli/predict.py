@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
 from grapefill.cli.columns import Plan, find_columns, select_columns, text_columns
 from grapefill.cli.terminal import Terminal
-from grapefill.cli.work import checkpoint_of, default_output, in_slices, open_table, train
+from grapefill.cli.work import default_output, in_slices, open_table, remove_checkpoint, train
 from grapefill.errors import InputError, warn
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def predict(
     table = _common_columns(table.drop_columns([target]), other, file)
     task = task or _usual_task(labels, plan.kinds.get(target), file, target)
     own = {name: kind for name, kind in plan.kinds.items() if name in table.column_names}
-    parameters = training.parameters() | {"kinds": own, "checkpoint": checkpoint_of(model)}
+    checkpoint = training.checkpoint(model)
+    parameters = training.parameters() | {"kinds": own, "checkpoint": checkpoint}
     predictor = _fit(table, labels, task, parameters, terminal)
     notes = {
         "types": types,
@@ -98,6 +99,7 @@ def predict(
     write_predictions(predictor, other, output, running, terminal)
     if model is not None:
         predictor.save(model, notes=notes)
+        remove_checkpoint(checkpoint)
         terminal.show(f"The model:       {model}", to_error=output == "-")
 
 
@@ -213,7 +215,7 @@ def _fit(
         predictor: GrapePredictor = cls(**parameters, callbacks=callbacks)
         return predictor.fit(table, labels)
 
-    return train(terminal, start)
+    return train(terminal, start, parameters["checkpoint"])
 
 
 def _labels(classes: Any, shape: Any) -> list[str]:
