@@ -249,6 +249,10 @@ class GrapeEstimator(BaseEstimator):
         for name in ("settings", "kinds"):
             if not isinstance(getattr(self, name), Mapping | None):
                 raise ConfigError(f"{name} must be a dict or None, got {getattr(self, name)!r}.")
+        for name in self._heads:
+            module = getattr(self, name)
+            if not isinstance(module, torch.nn.Module | None):
+                raise ConfigError(f"{name} must be a torch.nn.Module or None, got {module!r}.")
         if callable(self.callbacks):
             raise ConfigError("callbacks must be a sequence. Pass a list: [callback].")
         try:

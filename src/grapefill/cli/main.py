@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 raise
             return _fail(terminal, in_words_of_the_command_line(str(error)), FAILURE)
         except KeyboardInterrupt:
-            return _fail(terminal, "Interrupted. Nothing was written.", INTERRUPTED)
+            return _fail(terminal, "Interrupted. No file was left half-written.", INTERRUPTED)
         except BrokenPipeError:
             # Whoever read our output has enough; Python would complain when it closes the pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
