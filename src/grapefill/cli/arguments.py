@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, validators
 
 from grapefill.errors import ConfigError
 
@@ -19,6 +19,7 @@ __all__ = [
     "Output",
     "Reading",
     "Running",
+    "Seed",
     "Training",
     "read_seconds",
     "read_settings",
@@ -43,6 +44,7 @@ def _check_file(_: Any, value: str | None) -> None:
 
 _FILE = Parameter(allow_leading_hyphen=True, validator=_check_file, metavar="FILE")
 File = Annotated[str, _FILE]
+Seed = Annotated[int, Parameter(validator=validators.Number(gte=0, lt=2**32))]
 Output = Annotated[str | None, _FILE, Parameter(name=["--output", "-o"])]
 
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
@@ -56,7 +58,7 @@ class Training:
     Parameters
     ----------
     preset
-        How thorough to be.
+        How thorough to be: fast for a first look; paper is the published method, and slow.
     time_limit
         Stop training after that long: 90, 90s, 5m or 1h.
     seed
@@ -72,7 +74,7 @@ class Training:
 
     preset: Literal["default", "fast", "paper"] = "default"
     time_limit: Annotated[str | None, Parameter(name=["--time-limit", "-t"], metavar="TIME")] = None
-    seed: int = 0
+    seed: Seed = 0
     device: str = "auto"
     checkpoint_every: Annotated[str, Parameter(metavar="TIME")] = "30s"
     change: Annotated[tuple[str, ...], _REPEAT, Parameter(name="--set", metavar="NAME=VALUE")] = ()
@@ -89,10 +91,12 @@ class Training:
 
     def checkpoint(self, model: str | None) -> CheckpointFile | None:
         """Return where the state of training is kept until all files are written."""
+        seconds = read_seconds(self.checkpoint_every, "--checkpoint-every")
+        if model is None:
+            return None
         from grapefill.training import CheckpointFile
 
-        seconds = read_seconds(self.checkpoint_every, "--checkpoint-every")
-        return None if model is None else CheckpointFile(f"{model}.checkpoint", seconds, keep=True)
+        return CheckpointFile(f"{model}.checkpoint", seconds, keep=True)
 
 
 @Parameter(name="*", group=_COLUMNS)
@@ -171,6 +175,8 @@ class Reading:
 
     def options(self) -> dict[str, Any]:
         """Return the options of `read_table`."""
+        if self.day_first and self.month_first:
+            raise ConfigError("--day-first and --month-first exclude each other. Choose one.")
         order = True if self.day_first else False if self.month_first else None
         return {
             "na": self.na,

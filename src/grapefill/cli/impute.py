@@ -12,6 +12,7 @@ from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Tra
 from grapefill.cli.columns import Plan, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
+    check_outputs,
     default_output,
     in_slices,
     join_tables,
@@ -79,18 +80,14 @@ def impute(
     indicator
         Add columns that tell which cells were filled.
     """
-    from grapefill.files.places import check_output, open_output
+    from grapefill.files.places import open_output
 
     terminal = Terminal.current(quiet=running.quiet)
     output = default_output(data, "filled") if output is None else output
-    check_output(output, inputs=[data], overwrite=running.overwrite)
-    taken = [data, output]
-    for path in (model, report):
-        if path is not None:
-            check_output(path, inputs=taken, overwrite=running.overwrite)
-            taken.append(path)
+    check_outputs(output, model, report, inputs=[data], overwrite=running.overwrite)
     started = time.perf_counter()
     file, plan, table = _open(data, columns, reading, terminal)
+    file.check_target(output)
     checkpoint = training.checkpoint(model)
     imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     filled = fill(imputer, plan, table, terminal)
@@ -132,10 +129,8 @@ def fit(
     indicator
         Let 'grapefill apply' add columns that tell which cells were filled.
     """
-    from grapefill.files.places import check_output
-
     terminal = Terminal.current(quiet=running.quiet)
-    check_output(model, inputs=[data], overwrite=running.overwrite)
+    check_outputs(model, inputs=[data], overwrite=running.overwrite)
     file, plan, table = _open(data, columns, reading, terminal)
     checkpoint = training.checkpoint(model)
     imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
@@ -212,7 +207,8 @@ def show_result(
     cells = sum(column.filled for column in found)
     if found:
         terminal.show(*summary_table(found), "", to_error=to_error)
-        words = f"{cells:,} cells were filled in {seconds:.1f} seconds."
+        were = "cell was" if cells == 1 else "cells were"
+        words = f"{cells:,} {were} filled in {seconds:.1f} seconds."
     else:
         words = "No cell was missing; the table is unchanged."
     place = "standard output" if to_error else output

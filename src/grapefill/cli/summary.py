@@ -55,14 +55,16 @@ def summarise_columns(imputer: GrapeImputer, before: Any, after: Any) -> list[Co
     if model is not None:
         trials = dict(zip(model.schema.features, model.trials, strict=False))
     result = []
+    # A table looks for a name among all others, which takes long where there are thousands.
+    old, new = (dict(zip(t.column_names, t.columns, strict=True)) for t in (before, after))
     for j, column in enumerate(imputer.schema_.columns):
         name = str(column.name)
-        holes = find_missing(before[name])
+        holes = find_missing(old[name])
         if not holes.any():
             continue
         left = int(holes.sum())
-        if name in after.column_names:
-            left = int((holes & find_missing(after[name])).sum())
+        if name in new:
+            left = int((holes & find_missing(new[name])).sum())
         errors = _errors(column, trials[j]) if j in trials else ("", "", None)
         result.append(
             ColumnSummary(name, column.kind.value, int(holes.sum()) - left, left, *errors)

@@ -39,6 +39,8 @@ PHRASES = {
         "Give --encoding another name, for example latin-1, or leave it out."
     ),
     "Allow quotes.": "Leave out --no-quotes.",
+    "or name its encoding": "or add --encoding",
+    ", or pass an imputer.": ".",
     "Call its item() for a number of Python.": "",
 }
 # The person who pressed Ctrl-C knows, and is asked what to do.

@@ -7,8 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from grapefill.errors import OutputError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from grapefill.cli.arguments import Reading
     from grapefill.cli.terminal import Terminal
@@ -16,7 +18,14 @@ if TYPE_CHECKING:
     from grapefill.files import TableFile
     from grapefill.training import CheckpointFile, Progress
 
-__all__ = ["default_output", "in_slices", "open_table", "remove_checkpoint", "train"]
+__all__ = [
+    "check_outputs",
+    "default_output",
+    "in_slices",
+    "open_table",
+    "remove_checkpoint",
+    "train",
+]
 
 Estimator = TypeVar("Estimator", bound="GrapeEstimator")
 
@@ -32,6 +41,21 @@ def open_table(
 
     with terminal.progress(f"Reading {Path(path).name}"):
         return read_table(path, types=types, **reading.options())
+
+
+def check_outputs(*paths: str | None, inputs: Sequence[str], overwrite: bool) -> None:
+    """Refuse places that must not be written, before any work is done; None is no place."""
+    from grapefill.files.places import STANDARD, are_same, check_output
+
+    given = [path for path in paths if path is not None]
+    for k, path in enumerate(given):
+        check_output(path, inputs=inputs, overwrite=overwrite)
+        for other in given[:k]:
+            if path != STANDARD and are_same(Path(path), Path(other)):
+                raise OutputError(
+                    f"{other!r} and {path!r} are one file, for two results. Choose another name "
+                    "for one of them."
+                )
 
 
 def default_output(path: str, word: str) -> str:
