@@ -6,10 +6,11 @@ import argparse
 
 import torch
 
-from benchmarks import accuracy, labels, paper, scale, speed
+from benchmarks import accuracy, files, labels, paper, scale, speed
 
 EXPERIMENTS = {
     "accuracy": accuracy,
+    "files": files,
     "labels": labels,
     "paper": paper,
     "scale": scale,

@@ -545,6 +545,7 @@ class TestParameters:
             ("time_limit", "1s", "time_limit must be positive"),
             ("device", "gpu", "device='gpu' cannot be used here"),
             ("missing_values", [1], "cannot mark missing cells. Use a number"),
+            ("o_edge", "text", "o_edge must be a torch.nn.Module or None, got 'text'"),
             ("callbacks", print, "callbacks must be a sequence. Pass a list"),
         ],
     )

@@ -327,6 +327,8 @@ class TestTables:
             ("time_limit", 0, "time_limit must be positive"),
             ("layout", "sparse", "layout must be one of"),
             ("device", "gpu", "device='gpu' cannot be used here"),
+            ("o_edge", "text", "o_edge must be a torch.nn.Module or None, got 'text'"),
+            ("o_node", "text", "o_node must be a torch.nn.Module or None, got 'text'"),
             ("callbacks", print, "callbacks must be a sequence"),
         ],
     )

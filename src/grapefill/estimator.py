@@ -20,7 +20,7 @@ from grapefill.settings import check_word
 from grapefill.table import Encoded, Schema, Table
 from grapefill.table.usable import require_observed
 from grapefill.training import History, Preset, ProgressBar, get_preset
-from grapefill.training.checkpoint import Checkpoint, fingerprint_of
+from grapefill.training.checkpoint import Checkpoint, CheckpointFile, fingerprint_of
 from grapefill.training.device import available_device, resolve_device
 from grapefill.training.fit import fit_model
 from grapefill.training.model import GrapeModel
@@ -54,7 +54,7 @@ class GrapeEstimator(BaseEstimator):
     time_limit: float | None
     layout: Layout
     o_edge: nn.Module | None
-    checkpoint: str | Path | None
+    checkpoint: str | Path | CheckpointFile | None
     random_state: int | np.random.RandomState | None
     device: str
     callbacks: Sequence[Callback] | None
@@ -249,6 +249,10 @@ class GrapeEstimator(BaseEstimator):
         for name in ("settings", "kinds"):
             if not isinstance(getattr(self, name), Mapping | None):
                 raise ConfigError(f"{name} must be a dict or None, got {getattr(self, name)!r}.")
+        for name in self._heads:
+            module = getattr(self, name)
+            if not isinstance(module, torch.nn.Module | None):
+                raise ConfigError(f"{name} must be a torch.nn.Module or None, got {module!r}.")
         if callable(self.callbacks):
             raise ConfigError("callbacks must be a sequence. Pass a list: [callback].")
         try:
@@ -320,4 +324,6 @@ class GrapeEstimator(BaseEstimator):
             return None
         weights = None if label_weights is None else label_weights.tolist()
         fingerprint = fingerprint_of(numbers, model.preset, generator.initial_seed(), weights)
-        return Checkpoint(self.checkpoint, fingerprint)
+        given = self.checkpoint
+        file = given if isinstance(given, CheckpointFile) else CheckpointFile(given)
+        return Checkpoint(file, fingerprint)

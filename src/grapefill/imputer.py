@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from grapefill.graph import Layout
     from grapefill.table.cells import Fill
+    from grapefill.training import CheckpointFile
 
 
 class GrapeImputer(TransformerMixin, GrapeEstimator):
@@ -95,10 +96,11 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         Each is called with a `Progress` after every training step and every forest.
     verbose : bool, default=False
         Whether to show a progress bar.
-    checkpoint : str, Path or None, default=None
+    checkpoint : str, Path, CheckpointFile or None, default=None
         A file in which the state of training is kept every half minute until fit is complete. A
         fit that was cut off goes on from there, and ends as if nothing had happened, when it is
-        called again with the same table, settings and ``random_state``.
+        called again with the same table, settings and ``random_state``. A
+        `grapefill.training.CheckpointFile` says how often.
     random_state : int, RandomState instance or None, default=None
         Pass an int for the same result at every call on the same machine; on a GPU up to
         rounding.
@@ -147,7 +149,7 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         device: str = "auto",
         callbacks: Sequence[Callable[[Progress], None]] | None = None,
         verbose: bool = False,
-        checkpoint: str | Path | None = None,
+        checkpoint: str | Path | CheckpointFile | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.preset = preset

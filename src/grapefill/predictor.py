@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from grapefill.graph import Layout
     from grapefill.table.arrays import FloatArray
-    from grapefill.training import Preset, Progress
+    from grapefill.training import CheckpointFile, Preset, Progress
     from grapefill.trees import Guess
 
 # Probabilities below that are not told apart in log-odds.
@@ -60,7 +60,7 @@ class GrapePredictor(GrapeEstimator):
         device: str = "auto",
         callbacks: Sequence[Callable[[Progress], None]] | None = None,
         verbose: bool = False,
-        checkpoint: str | Path | None = None,
+        checkpoint: str | Path | CheckpointFile | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.preset = preset
@@ -303,10 +303,11 @@ class GrapeRegressor(RegressorMixin, GrapePredictor):
         Each is called with a `Progress` after every training step and every forest.
     verbose : bool, default=False
         Whether to show a progress bar.
-    checkpoint : str, Path or None, default=None
+    checkpoint : str, Path, CheckpointFile or None, default=None
         A file in which the state of training is kept every half minute until fit is complete. A
         fit that was cut off goes on from there, and ends as if nothing had happened, when it is
-        called again with the same table, settings and ``random_state``.
+        called again with the same table, settings and ``random_state``. A
+        `grapefill.training.CheckpointFile` says how often.
     random_state : int, RandomState instance or None, default=None
         Pass an int for the same result at every call on the same machine; on a GPU up to
         rounding.
@@ -408,10 +409,11 @@ class GrapeClassifier(ClassifierMixin, GrapePredictor):
         Each is called with a `Progress` after every training step and every forest.
     verbose : bool, default=False
         Whether to show a progress bar.
-    checkpoint : str, Path or None, default=None
+    checkpoint : str, Path, CheckpointFile or None, default=None
         A file in which the state of training is kept every half minute until fit is complete. A
         fit that was cut off goes on from there, and ends as if nothing had happened, when it is
-        called again with the same table, settings and ``random_state``.
+        called again with the same table, settings and ``random_state``. A
+        `grapefill.training.CheckpointFile` says how often.
     random_state : int, RandomState instance or None, default=None
         Pass an int for the same result at every call on the same machine; on a GPU up to
         rounding.
@@ -464,7 +466,7 @@ class GrapeClassifier(ClassifierMixin, GrapePredictor):
         device: str = "auto",
         callbacks: Sequence[Callable[[Progress], None]] | None = None,
         verbose: bool = False,
-        checkpoint: str | Path | None = None,
+        checkpoint: str | Path | CheckpointFile | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(

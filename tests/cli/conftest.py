@@ -56,11 +56,11 @@ def spawn(tmp_path):
     """Start a command in a process of its own."""
     started = []
 
-    def start(*arguments, **options):
+    def start(*arguments, command=None, **options):
         root = Path(grapefill.__file__).parent.parent
         environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "grapefill", *map(str, arguments)]
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, **options)
+        usual = [sys.executable, "-m", "grapefill", *map(str, arguments)]
+        process = subprocess.Popen(command or usual, cwd=tmp_path, env=environment, **options)
         started.append(process)
         return process
 

@@ -64,6 +64,8 @@ def test_version(cli):
         (["impute", "a.csv", "--prset", "fast"], "Did you mean --preset?"),
         (["impute", "a.csv", "--preset", "quick"], "Choose from"),
         (["fit", "a.csv"], "--model"),
+        (["impute", "a.csv", "b.csv"], "One argument too many: b.csv."),
+        (["impute", "a.csv", "--seed", "-1"], "Must be >= 0"),
     ],
 )
 def test_what_is_not_understood(cli, arguments, words):
@@ -81,7 +83,7 @@ def test_what_is_not_understood(cli, arguments, words):
         (["impute", "{houses}", "-o", "{houses}"], "which is never overwritten"),
         (["impute", "{houses}", "-o", "no/folder/x.csv"], "does not exist. Create it first"),
         (["impute", "{houses}", "--ignore", "romms"], "Did you mean 'rooms'?"),
-        (["impute", "{houses}", "--ignore", "zzz"], "It has 'id', 'area', 'rooms'"),
+        (["impute", "{houses}", "--ignore", "zzz"], "The columns are 'id', 'area', 'rooms'"),
         (["impute", "{houses}", "--time-limit", "soon"], "Write it like 90, 90s, 5m or 1h"),
         (["impute", "{houses}", "--set", "max_steps"], "Write it like max_steps=500"),
         (["impute", "{houses}", "--set", "depth=1"], "depth"),
@@ -89,7 +91,20 @@ def test_what_is_not_understood(cli, arguments, words):
         (["impute", "{houses}", "--bounds", "area=9:1"], "its lower limit above its upper one"),
         (["impute", "{houses}", "--delimiter", "ab"], "delimiter must be one ASCII character"),
         (["impute", "{houses}", "--ordinal", "heating=gas"], "'wood' is not one of its levels gas"),
+        (["impute", "{houses}", "--bounds", "heating=0:1"], "'heating', which holds no numbers"),
+        (["impute", "{houses}", "--ignore", "area", "--ordinal", "area"], "both name the column"),
+        (["impute", "{houses}", "--day-first", "--month-first"], "exclude each other"),
+        (["impute", "{houses}", "--checkpoint-every", "x"], "--checkpoint-every cannot be 'x'"),
+        (["impute", "{houses}", "-o", "x.doc"], "what 'x.doc' should be from its suffix"),
+        (["impute", "{houses}", "-o", "x.tsv"], "Give it the suffix '.csv'"),
+        (["impute", "{houses}", "-o", "x.csv", "-m", "x.csv"], "are one file, for two results"),
+        (["impute", "{houses}", "--encoding", "utf9"], "There is no encoding 'utf9'"),
         (["apply", "{houses}", "{houses}"], "or not a model file at all"),
+        (
+            ["predict", "{houses}", "{houses}", "--target", "garden", "--task", "regression"],
+            "Leave out --task regression.",
+        ),
+        (["compare", "{houses}", "--methods", "guess"], "'grapefill default'."),
         (["predict", "{houses}", "{houses}", "--target", "cost"], "--target names the column"),
         (["predict", "{houses}", "{houses}", "--target", "sold"], "holds dates"),
     ],
@@ -147,13 +162,13 @@ def test_phrases_are_those_of_our_messages():
     ("text", "seconds"), [("90", 90), ("90s", 90), ("1.5 m", 90), ("2min", 120), (".5h", 1800)]
 )
 def test_times(text, seconds):
-    assert read_seconds(text) == seconds
+    assert read_seconds(text, "--time-limit") == seconds
 
 
 @pytest.mark.parametrize("text", ["", "0", "-5", "5 days", "1:30"])
 def test_no_times(text):
     with pytest.raises(ConfigError, match="Write it like"):
-        read_seconds(text)
+        read_seconds(text, "--time-limit")
 
 
 def test_settings():

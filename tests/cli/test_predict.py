@@ -94,6 +94,14 @@ def test_columns_that_only_one_table_has(cli, houses, make_csv, quick):
     assert "has none of the columns" in result.err
 
 
+def test_nothing_to_learn_from(cli, make_csv, rows, new, quick):
+    train = make_csv("train.csv", [[*row[:6], ""] for row in rows(9)])
+    result = cli("predict", train, new, "--target", "price", *quick)
+    assert result.code == 1
+    assert "Column 'price' of" in result.err
+    assert "has no value, so there is nothing to learn from" in result.err
+
+
 def test_name_is_taken(cli, houses, make_csv, quick):
     new = make_csv("new.csv", [["50", "1"]], ["area", "price_predicted"])
     result = cli("predict", houses, new, "--target", "price", *quick)

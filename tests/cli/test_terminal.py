@@ -73,6 +73,36 @@ def test_bar(spawn, houses, quick):
     assert "cells were filled" in screen.text
 
 
+def test_bar_of_apply(cli, spawn, houses, quick):
+    model = houses.with_name("m.grape")
+    assert cli("fit", houses, "-m", model, *quick).code == 0
+    head, *lines = houses.read_text().splitlines(keepends=True)
+    houses.write_text(head + "".join(lines) * 800)
+    screen = Screen(spawn, "apply", model, houses)
+    screen.wait_for(r"Filling +\S+ +\d+% +\d+ s left")
+    assert screen.finish() == 0
+    assert "cells were filled" in screen.text
+
+
+def test_quiet_on_a_terminal(spawn, houses, quick):
+    screen = Screen(spawn, "impute", houses, *quick, "--quiet")
+    assert screen.finish() == 0
+    assert screen.text == ""
+    assert houses.with_name("houses-filled.csv").exists()
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_errors_on_a_terminal(spawn, tmp_path, debug):
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n3\n")
+    screen = Screen(spawn, "impute", "bad.csv", *(["--debug"] if debug else []))
+    assert screen.finish() == 1
+    assert "Line 3 of 'bad.csv' has 1 cell, but the first line has 2." in screen.text
+    assert ("Traceback" in screen.text) is debug
+    if not debug:
+        assert screen.text.strip().splitlines()[-1].lstrip().startswith("Error: ")
+    assert names(tmp_path) == ["bad.csv"]
+
+
 @pytest.mark.parametrize("quiet", [True, False])
 def test_bar_only_where_it_can_be_seen(quiet, monkeypatch):
     terminal = Terminal(quiet=quiet)
@@ -106,10 +136,12 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("answer", ["\n", "Ctrl-C"])
+@pytest.mark.parametrize("answer", ["\n", "n\n", "Ctrl-C"])
 def test_interrupt(spawn, houses, answer):
     before = houses.read_bytes()
-    screen = start_training(spawn, houses)
+    # Its state is kept after every step, so that nothing is lost either.
+    model = ("--model", houses.with_name("m.grape"), "--checkpoint-every", "0.001s")
+    screen = start_training(spawn, houses, *(model if answer == "n\n" else ()))
     screen.process.send_signal(signal.SIGINT)
     screen.wait_for(r"Training was interrupted after [\d,]+ steps. Use the best so far\? \[Y/n\]")
     if answer == "Ctrl-C":
@@ -125,8 +157,10 @@ def test_interrupt(spawn, houses, answer):
         assert ",," not in houses.with_name("houses-filled.csv").read_text()
     else:
         assert code == 130
-        assert "Interrupted. Nothing was written." in screen.text
-        assert names(houses.parent) == ["houses.csv"]
+        assert "Interrupted. No file was left half-written." in screen.text
+        left = ["m.grape.checkpoint"] if answer == "n\n" else []
+        assert names(houses.parent) == ["houses.csv", *left]
+        assert ("The same command goes on from the last checkpoint" in screen.text) is bool(left)
 
 
 def test_interrupt_without_anybody_to_ask(spawn, houses):
@@ -151,7 +185,7 @@ def test_interrupt_without_anybody_to_ask(spawn, houses):
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert out == b""
-    assert b"Nothing was written." in err
+    assert b"Interrupted. No file was left half-written." in err
     assert b"Traceback" not in err
     assert names(houses.parent) == ["houses.csv"]
 

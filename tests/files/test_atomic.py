@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from grapefill.files import atomic
 from grapefill.files.atomic import write_whole
 
 
@@ -17,6 +18,37 @@ def test_file_appears_only_when_complete(tmp_path):
         file.write(b"\x00\xff")
         assert not path.exists()
     assert path.read_bytes() == b"\x00\xff"
+    assert names(tmp_path) == ["out.bin"]
+
+
+def test_no_other_name_while_it_is_written(tmp_path):
+    if not hasattr(os, "O_TMPFILE"):
+        pytest.skip("files without a name are a thing of Linux")
+    with write_whole(tmp_path / "out.bin") as file:
+        file.write(b"1")
+        file.flush()
+        assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("lacking", ["nameless", "links"])
+def test_systems_that_can_do_less(tmp_path, monkeypatch, lacking):
+    if lacking == "nameless":
+        monkeypatch.setattr(atomic, "OPEN_FILES", tmp_path / "nowhere")
+    else:
+
+        def refuse(*_, **__):
+            raise OSError
+
+        monkeypatch.setattr(os, "link", refuse)
+    for content in (b"old", b"new"):
+        with write_whole(tmp_path / "out.bin") as file:
+            file.write(content)
+            assert [name for name in names(tmp_path) if not name.startswith(".")] == (
+                ["out.bin"] if content == b"new" else []
+            )
+        assert (tmp_path / "out.bin").read_bytes() == content
+    with pytest.raises(ValueError, match="no"), write_whole(tmp_path / "out.bin") as file:
+        raise ValueError("no")
     assert names(tmp_path) == ["out.bin"]
 
 

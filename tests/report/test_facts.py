@@ -76,6 +76,15 @@ def test_filled_numbers_are_those_of_transform(
             np.testing.assert_allclose([float(word) for word in shown], expected, rtol=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["datetime64[s]", "datetime64[ms]"])
+def test_the_zeros_of_days_stay(kind: str) -> None:
+    days = np.array(["2024-10-10", "2024-10-20", "2024-10-30T10:00:00"] * 20, dtype=kind)
+    table = pd.DataFrame({"day": days, "x": np.arange(60.0)})
+    table.loc[::7, "day"] = pd.NaT
+    column = collect(fit(table.assign(note="a")), table.assign(note="a"), title="Days").columns[0]
+    assert {*column.words(column.observed)} == {"2024-10-10", "2024-10-20", "2024-10-30T10:00:00"}
+
+
 def test_gain_is_the_error_over_that_of_a_constant(facts: Facts) -> None:
     gains = {column.name: column.gain for column in facts.columns}
     for column in facts.columns:

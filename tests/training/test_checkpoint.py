@@ -9,6 +9,7 @@ import pytest
 
 from grapefill import GrapeImputer, GrapeRegressor
 from grapefill.errors import GrapefillWarning, ModelFileError
+from grapefill.training import CheckpointFile
 from grapefill.training import checkpoint as checkpoints
 
 if TYPE_CHECKING:
@@ -136,6 +137,17 @@ def test_a_checkpoint_of_another_fit_is_not_used(tmp_path: Path, other: str) -> 
         .fit_transform(table),
         expected,
     )
+
+
+def test_it_can_stay_when_the_fit_is_complete(tmp_path: Path) -> None:
+    """Then the next fit goes on where the network was trained, and only grows trees."""
+    table, path, seen = make_table(), tmp_path / "state", []
+    file = CheckpointFile(path, seconds=1000.0, keep=True)
+    first = make(None).set_params(checkpoint=file).fit(table)
+    assert path.exists()
+    again = make(None).set_params(checkpoint=file, callbacks=[lambda p: seen.append(p.stage)])
+    np.testing.assert_array_equal(again.fit_transform(table), first.transform(table))
+    assert set(seen) == {"trees"}
 
 
 def test_a_damaged_checkpoint_is_not_used(tmp_path: Path) -> None:

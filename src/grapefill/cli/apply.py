@@ -75,6 +75,7 @@ def apply(
         predict_rows(estimator, data, output, reading, running, types=types)
         return
     file = open_table(data, reading, types, terminal)
+    file.check_target(output)
     plan = Plan.from_dict(notes.get("plan", {}))
     table = select_columns(estimator, plan.prepare(file), file.name)
     filled = fill(estimator, plan, table, terminal)

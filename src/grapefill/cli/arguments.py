@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, validators
 
 from grapefill.errors import ConfigError
+
+if TYPE_CHECKING:
+    from grapefill.training import CheckpointFile
 
 __all__ = [
     "Columns",
@@ -16,6 +19,7 @@ __all__ = [
     "Output",
     "Reading",
     "Running",
+    "Seed",
     "Training",
     "read_seconds",
     "read_settings",
@@ -40,6 +44,7 @@ def _check_file(_: Any, value: str | None) -> None:
 
 _FILE = Parameter(allow_leading_hyphen=True, validator=_check_file, metavar="FILE")
 File = Annotated[str, _FILE]
+Seed = Annotated[int, Parameter(validator=validators.Number(gte=0, lt=2**32))]
 Output = Annotated[str | None, _FILE, Parameter(name=["--output", "-o"])]
 
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
@@ -53,21 +58,25 @@ class Training:
     Parameters
     ----------
     preset
-        How thorough to be.
+        How thorough to be: fast for a first look; paper is the published method, and slow.
     time_limit
         Stop training after that long: 90, 90s, 5m or 1h.
     seed
         Where randomness starts; the same seed gives the same result on the same machine.
     device
         Where to train: auto, cpu, cuda or mps.
+    checkpoint_every
+        With --model, how often to keep the state of training, from which the same command goes on
+        if it is cut off: 30s, 5m.
     change
         Change a setting of the preset, such as max_steps=500. Can be repeated.
     """
 
     preset: Literal["default", "fast", "paper"] = "default"
     time_limit: Annotated[str | None, Parameter(name=["--time-limit", "-t"], metavar="TIME")] = None
-    seed: int = 0
+    seed: Seed = 0
     device: str = "auto"
+    checkpoint_every: Annotated[str, Parameter(metavar="TIME")] = "30s"
     change: Annotated[tuple[str, ...], _REPEAT, Parameter(name="--set", metavar="NAME=VALUE")] = ()
 
     def parameters(self) -> dict[str, Any]:
@@ -75,10 +84,19 @@ class Training:
         return {
             "preset": self.preset,
             "settings": read_settings(self.change) or None,
-            "time_limit": None if self.time_limit is None else read_seconds(self.time_limit),
+            "time_limit": self.time_limit and read_seconds(self.time_limit, "--time-limit"),
             "random_state": self.seed,
             "device": self.device,
         }
+
+    def checkpoint(self, model: str | None) -> CheckpointFile | None:
+        """Return where the state of training is kept until all files are written."""
+        seconds = read_seconds(self.checkpoint_every, "--checkpoint-every")
+        if model is None:
+            return None
+        from grapefill.training import CheckpointFile
+
+        return CheckpointFile(f"{model}.checkpoint", seconds, keep=True)
 
 
 @Parameter(name="*", group=_COLUMNS)
@@ -157,6 +175,8 @@ class Reading:
 
     def options(self) -> dict[str, Any]:
         """Return the options of `read_table`."""
+        if self.day_first and self.month_first:
+            raise ConfigError("--day-first and --month-first exclude each other. Choose one.")
         order = True if self.day_first else False if self.month_first else None
         return {
             "na": self.na,
@@ -192,17 +212,17 @@ class Running:
     debug: Annotated[bool, _PLAIN] = False
 
 
-def read_seconds(text: str) -> float:
-    """Return a time in seconds.
+def read_seconds(text: str, option: str) -> float:
+    """Return the seconds that an option names.
 
     Examples
     --------
-    >>> read_seconds("90"), read_seconds("1.5m")
+    >>> read_seconds("90", "--time-limit"), read_seconds("1.5m", "--time-limit")
     (90.0, 90.0)
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)?\s*", text)
     if match is None or float(match[1]) == 0:
-        raise ConfigError(f"--time-limit cannot be {text!r}. Write it like 90, 90s, 5m or 1h.")
+        raise ConfigError(f"{option} cannot be {text!r}. Write it like 90, 90s, 5m or 1h.")
     return float(match[1]) * _UNITS[match[2] or ""]
 
 

@@ -47,22 +47,32 @@ class Plan:
             If an option names a column that the file does not have.
         """
         names = file.frame.column_names
-        kinds: dict[str, str] = {}
+        named: dict[str, list[str]] = {
+            option: find_columns(getattr(columns, option), names, f"--{option}")
+            for option in ("categorical", "continuous", "ignore")
+        }
+        named["ordinal"] = []
         levels: dict[str, list[str]] = {}
-        for kind in ("categorical", "continuous"):
-            for name in find_columns(getattr(columns, kind), names, f"--{kind}"):
-                kinds[name] = kind
         for given in columns.ordinal:
             name, equals, listed = given.partition("=")
             if equals and given not in names:
                 (name,) = find_columns([name], names, "--ordinal")
                 levels[name] = [level.strip() for level in listed.split(",")]
-                kinds[name] = "ordinal"
+                named["ordinal"].append(name)
             else:
-                kinds |= dict.fromkeys(find_columns([given], names, "--ordinal"), "ordinal")
-        for name in find_columns(columns.ignore, names, "--ignore"):
-            kinds[name] = "passthrough"
+                named["ordinal"] += find_columns([given], names, "--ordinal")
+        options: dict[str, str] = {}
+        for option, found in named.items():
+            for name in found:
+                if options.setdefault(name, option) != option:
+                    raise ConfigError(
+                        f"--{options[name]} and --{option} both name the column {name!r}. Choose "
+                        "one of them."
+                    )
+        kinds = {n: "passthrough" if kind == "ignore" else kind for n, kind in options.items()}
         bounds = dict(_read_bounds(given, names) for given in columns.bounds)
+        for name in bounds:
+            _require_numbers(file.frame[name], name)
         return cls(kinds, levels, bounds)
 
     def without_empty(self, file: TableFile) -> Plan:
@@ -70,7 +80,8 @@ class Plan:
         from grapefill.files.changes import find_missing
 
         frame = file.frame
-        empty = [n for n in frame.column_names if find_missing(frame[n]).all()]
+        pairs = zip(frame.column_names, frame.columns, strict=True)
+        empty = [name for name, column in pairs if find_missing(column).all()]
         if len(empty) == frame.num_columns:
             raise InputError(f"{file.name} has no values at all: there is nothing to learn from.")
         new = [name for name in empty if self.kinds.get(name) != "passthrough"]
@@ -160,7 +171,9 @@ def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> lis
         for part in parts:
             if part not in names:
                 close = difflib.get_close_matches(part, names, 1)
-                hint = f"Did you mean {close[0]!r}?" if close else f"It has {_listed(names)}."
+                hint = (
+                    f"Did you mean {close[0]!r}?" if close else f"The columns are {_listed(names)}."
+                )
                 raise InputError(f"{option} names the column {part!r}, which is not there. {hint}")
             found.append(part)
     return found
@@ -175,7 +188,8 @@ def select_columns(estimator: GrapeEstimator, table: Any, name: str) -> Any:
         If some are not there.
     """
     wanted = [str(each) for each in estimator.schema_.names or table.column_names]
-    lacking = [each for each in wanted if each not in table.column_names]
+    known = set(table.column_names)
+    lacking = [each for each in wanted if each not in known]
     if lacking:
         raise InputError(
             f"{name} lacks columns that the model was made from: {_listed(lacking)}. Add them; "
@@ -206,6 +220,15 @@ def _read_bounds(given: str, names: Sequence[str]) -> tuple[str, tuple[float | N
     return found, (low, high)
 
 
+def _require_numbers(column: Any, name: str) -> None:
+    pa: Any = import_module("pyarrow")
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+        raise ConfigError(
+            f"--bounds names the column {name!r}, which holds no numbers. Leave it out."
+        )
+
+
 def _scalar(limit: float, column: Any, *, up: bool) -> Any:
     """Return a limit as a value of a column; for integers the next one inside."""
     pa: Any = import_module("pyarrow")
@@ -213,6 +236,4 @@ def _scalar(limit: float, column: Any, *, up: bool) -> Any:
         import math
 
         return pa.scalar(math.ceil(limit) if up else math.floor(limit), column.type)
-    if not pa.types.is_floating(column.type):
-        raise ConfigError("--bounds are for columns of numbers.")
     return pa.scalar(limit, column.type)

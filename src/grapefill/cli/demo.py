@@ -54,7 +54,7 @@ def demo(*, folder: str = "grapefill-demo", running: Running = Running()) -> Non
             file.write(resources.files("grapefill.cli").joinpath("penguins.csv").read_bytes())
     except OSError as error:
         raise OutputError(
-            f"Cannot write to {folder!r}: {error}. Choose another --folder."
+            f"Cannot write to {folder!r}: {error.strerror or error}. Choose another --folder."
         ) from error
     penguins = read_table(before)
     frame = penguins.frame

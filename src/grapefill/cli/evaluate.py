@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, File, Output, Reading, Running
+from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Seed
 from grapefill.cli.columns import Plan, find_columns, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
@@ -80,7 +80,7 @@ def compare(
     repeats: int = 3,
     mechanism: Mechanism = "mcar",
     max_rows: int = 5000,
-    seed: int = 0,
+    seed: Seed = 0,
     as_json: Annotated[bool, _FLAG, Parameter(name="--json")] = False,
     columns: Columns = Columns(),
     reading: Reading = Reading(),
@@ -145,7 +145,7 @@ def ampute(
     rate: float = 0.3,
     mechanism: Mechanism = "mcar",
     holes_in: Annotated[tuple[str, ...], _REPEAT, Parameter(name="--columns")] = (),
-    seed: int = 0,
+    seed: Seed = 0,
     reading: Reading = Reading(),
     running: Running = Running(),
 ) -> None:
@@ -175,6 +175,7 @@ def ampute(
     output = default_output(data, "holes") if output is None else output
     check_output(output, inputs=[data], overwrite=running.overwrite)
     file = open_table(data, reading, {}, terminal)
+    file.check_target(output)
     chosen = find_columns(holes_in, file.frame.column_names, "--columns") or None
     table = make_holes(file.frame, rate, mechanism, columns=chosen, random_state=seed)
     before, after = (

@@ -12,17 +12,19 @@ from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Tra
 from grapefill.cli.columns import Plan, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
-    checkpoint_of,
+    check_outputs,
     default_output,
     in_slices,
     join_tables,
     open_table,
+    remove_checkpoint,
     train,
 )
 
 if TYPE_CHECKING:
     from grapefill.files import TableFile
     from grapefill.imputer import GrapeImputer
+    from grapefill.training import CheckpointFile
 
 __all__ = ["fit", "impute"]
 
@@ -78,19 +80,16 @@ def impute(
     indicator
         Add columns that tell which cells were filled.
     """
-    from grapefill.files.places import check_output, open_output
+    from grapefill.files.places import open_output
 
     terminal = Terminal.current(quiet=running.quiet)
     output = default_output(data, "filled") if output is None else output
-    check_output(output, inputs=[data], overwrite=running.overwrite)
-    taken = [data, output]
-    for path in (model, report):
-        if path is not None:
-            check_output(path, inputs=taken, overwrite=running.overwrite)
-            taken.append(path)
+    check_outputs(output, model, report, inputs=[data], overwrite=running.overwrite)
     started = time.perf_counter()
     file, plan, table = _open(data, columns, reading, terminal)
-    imputer = _fit(table, plan, training, terminal, indicator=indicator, model=model)
+    file.check_target(output)
+    checkpoint = training.checkpoint(model)
+    imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     filled = fill(imputer, plan, table, terminal)
     page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)
@@ -99,6 +98,7 @@ def impute(
     if report is not None and page is not None:
         with open_output(report) as place:
             place.write(page.encode())
+    remove_checkpoint(checkpoint)
     seconds = time.perf_counter() - started
     show_result(terminal, imputer, table, filled, output=output, seconds=seconds)
     for what, path in (("The model:       ", model), ("The report:      ", report)):
@@ -129,13 +129,13 @@ def fit(
     indicator
         Let 'grapefill apply' add columns that tell which cells were filled.
     """
-    from grapefill.files.places import check_output
-
     terminal = Terminal.current(quiet=running.quiet)
-    check_output(model, inputs=[data], overwrite=running.overwrite)
+    check_outputs(model, inputs=[data], overwrite=running.overwrite)
     file, plan, table = _open(data, columns, reading, terminal)
-    imputer = _fit(table, plan, training, terminal, indicator=indicator, model=model)
+    checkpoint = training.checkpoint(model)
+    imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     imputer.save(model, notes=_notes(file, plan, reading))
+    remove_checkpoint(checkpoint)
     terminal.show(imputer.summary(), "", f"The model: {model}")
 
 
@@ -154,7 +154,7 @@ def _fit(
     terminal: Terminal,
     *,
     indicator: bool,
-    model: str | None,
+    checkpoint: CheckpointFile | None,
 ) -> GrapeImputer:
     from grapefill.imputer import GrapeImputer
 
@@ -163,12 +163,12 @@ def _fit(
             **training.parameters(),
             kinds=plan.kinds,
             add_indicator=indicator,
-            checkpoint=checkpoint_of(model),
+            checkpoint=checkpoint,
             callbacks=callbacks,
         )
         return imputer.fit(table)
 
-    return train(terminal, start)
+    return train(terminal, start, checkpoint)
 
 
 def fill(imputer: GrapeImputer, plan: Plan, table: Any, terminal: Terminal) -> Any:
@@ -207,7 +207,8 @@ def show_result(
     cells = sum(column.filled for column in found)
     if found:
         terminal.show(*summary_table(found), "", to_error=to_error)
-        words = f"{cells:,} cells were filled in {seconds:.1f} seconds."
+        were = "cell was" if cells == 1 else "cells were"
+        words = f"{cells:,} {were} filled in {seconds:.1f} seconds."
     else:
         words = "No cell was missing; the table is unchanged."
     place = "standard output" if to_error else output

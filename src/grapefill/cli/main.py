@@ -7,7 +7,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, NoReturn
 
-from cyclopts import App, CycloptsError, Group
+from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
 
 from grapefill._version import __version__
 from grapefill.cli.apply import EXAMPLES as APPLY_EXAMPLES
@@ -91,6 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = terminal.show_warning  # type: ignore[assignment]
         try:
             app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        except UnusedCliTokensError as error:
+            extra = " ".join(error.unused_tokens or ())
+            return _fail(
+                terminal, f"One argument too many: {extra}. See 'grapefill --help'.", USAGE
+            )
         except CycloptsError as error:
             return _fail(terminal, f"{error} See 'grapefill --help'.", USAGE)
         except GrapefillError as error:
@@ -98,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 raise
             return _fail(terminal, in_words_of_the_command_line(str(error)), FAILURE)
         except KeyboardInterrupt:
-            return _fail(terminal, "Interrupted. Nothing was written.", INTERRUPTED)
+            return _fail(terminal, "Interrupted. No file was left half-written.", INTERRUPTED)
         except BrokenPipeError:
             # Whoever read our output has enough; Python would complain when it closes the pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,7 +12,14 @@ from cyclopts import Parameter
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
 from grapefill.cli.columns import Plan, find_columns, select_columns, text_columns
 from grapefill.cli.terminal import Terminal
-from grapefill.cli.work import checkpoint_of, default_output, in_slices, open_table, train
+from grapefill.cli.work import (
+    check_outputs,
+    default_output,
+    in_slices,
+    open_table,
+    remove_checkpoint,
+    train,
+)
 from grapefill.errors import InputError, warn
 
 if TYPE_CHECKING:
@@ -69,24 +76,34 @@ def predict(
         Whether to predict a number or a category. Without it numbers are predicted as numbers,
         except for 0 and 1.
     """
-    from grapefill.files.places import check_output
-
     terminal = Terminal.current(quiet=running.quiet)
     output = default_output(new, "predicted") if output is None else output
-    check_output(output, inputs=[data, new], overwrite=running.overwrite)
-    if model is not None:
-        check_output(model, inputs=[data, new, output], overwrite=running.overwrite)
+    check_outputs(output, model, inputs=[data, new], overwrite=running.overwrite)
     file = open_table(data, reading, text_columns(columns), terminal)
     (target,) = find_columns([target], file.frame.column_names, "--target")
     types = {name: shape for name, shape in file.types.items() if name != target}
     other = open_table(new, reading, types, terminal)
-    plan = Plan.make(columns, file).without_empty(file)
+    other.check_target(output)
+    plan = Plan.make(columns, file)
+    labels = plan.prepare(file)[target]
+    if labels.null_count == len(labels):
+        raise InputError(
+            f"Column {target!r} of {file.name} has no value, so there is nothing to learn from. "
+            "Choose another --target, or a table where it is known."
+        )
+    plan = plan.without_empty(file)
     table = plan.prepare(file)
-    labels = table[target]
     table = _common_columns(table.drop_columns([target]), other, file)
-    task = task or _usual_task(labels, plan.kinds.get(target), file, target)
+    usual = _usual_task(labels, plan.kinds.get(target), file, target)
+    if task == "regression" and not _are_numbers(labels):
+        raise InputError(
+            f"Column {target!r} of {file.name} holds no numbers, so it cannot be predicted as one. "
+            "Leave out --task regression."
+        )
+    task = task or usual
     own = {name: kind for name, kind in plan.kinds.items() if name in table.column_names}
-    parameters = training.parameters() | {"kinds": own, "checkpoint": checkpoint_of(model)}
+    checkpoint = training.checkpoint(model)
+    parameters = training.parameters() | {"kinds": own, "checkpoint": checkpoint}
     predictor = _fit(table, labels, task, parameters, terminal)
     notes = {
         "types": types,
@@ -98,6 +115,7 @@ def predict(
     write_predictions(predictor, other, output, running, terminal)
     if model is not None:
         predictor.save(model, notes=notes)
+        remove_checkpoint(checkpoint)
         terminal.show(f"The model:       {model}", to_error=output == "-")
 
 
@@ -112,9 +130,9 @@ def predict_rows(
 ) -> None:
     """Predict for the rows of a file with a model that was kept."""
     terminal = Terminal.current(quiet=running.quiet)
-    write_predictions(
-        predictor, open_table(data, reading, types, terminal), output, running, terminal
-    )
+    file = open_table(data, reading, types, terminal)
+    file.check_target(output)
+    write_predictions(predictor, file, output, running, terminal)
 
 
 def write_predictions(
@@ -163,7 +181,9 @@ def write_predictions(
     place = "standard output" if output == "-" else output
     terminal.show(
         *_quality(predictor, target["name"]),
-        f"{result.num_rows:,} rows were predicted.",
+        "1 row was predicted."
+        if result.num_rows == 1
+        else f"{result.num_rows:,} rows were predicted.",
         f"The predictions: {place}",
         to_error=output == "-",
     )
@@ -194,9 +214,13 @@ def _usual_task(labels: Any, kind: str | None, file: TableFile, target: str) -> 
     if pa.types.is_integer(labels.type):
         found = set(pc.unique(labels).drop_null().to_pylist())
         return "classification" if found <= {0, 1} and kind is None else "regression"
-    if pa.types.is_floating(labels.type) or pa.types.is_decimal(labels.type):
-        return "regression"
-    return "classification"
+    return "regression" if _are_numbers(labels) else "classification"
+
+
+def _are_numbers(column: Any) -> bool:
+    pa: Any = import_module("pyarrow")
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(test(column.type) for test in tests)
 
 
 def _fit(
@@ -213,7 +237,7 @@ def _fit(
         predictor: GrapePredictor = cls(**parameters, callbacks=callbacks)
         return predictor.fit(table, labels)
 
-    return train(terminal, start)
+    return train(terminal, start, parameters["checkpoint"])
 
 
 def _labels(classes: Any, shape: Any) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from grapefill.files.changes import find_missing
+from grapefill.table.text import describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["ColumnSummary", "summarise_columns", "summary_table"]
 
 MOST_COLUMNS = 40
-_SECONDS = {"D": 86_400.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_SPANS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
 @dataclass(frozen=True)
@@ -55,14 +54,16 @@ def summarise_columns(imputer: GrapeImputer, before: Any, after: Any) -> list[Co
     if model is not None:
         trials = dict(zip(model.schema.features, model.trials, strict=False))
     result = []
+    # A table looks for a name among all others, which takes long where there are thousands.
+    old, new = (dict(zip(t.column_names, t.columns, strict=True)) for t in (before, after))
     for j, column in enumerate(imputer.schema_.columns):
         name = str(column.name)
-        holes = find_missing(before[name])
+        holes = find_missing(old[name])
         if not holes.any():
             continue
         left = int(holes.sum())
-        if name in after.column_names:
-            left = int((holes & find_missing(after[name])).sum())
+        if name in new:
+            left = int((holes & find_missing(new[name])).sum())
         errors = _errors(column, trials[j]) if j in trials else ("", "", None)
         result.append(
             ColumnSummary(name, column.kind.value, int(holes.sum()) - left, left, *errors)
@@ -75,17 +76,7 @@ def _errors(column: Column, trial: ColumnTrial) -> tuple[str, str, float | None]
     if error is None or trial.constant is None:
         return "", "", None
     ratio = error / trial.constant if trial.constant else None
-    return _shown(error, column), _shown(trial.constant, column), ratio
-
-
-def _shown(error: float, column: Column) -> str:
-    if column.categories is not None and column.kind.is_discrete:
-        return f"{error:.0%} wrong"
-    if column.unit:
-        seconds = error * _SECONDS.get(column.unit, 1.0)
-        name, length = next((each for each in _SPANS if seconds >= each[1]), _SPANS[-1])
-        return f"{seconds / length:.3g} {name}"
-    return f"{error:.3g}" if abs(error) < 1e5 else f"{error:.0f}"
+    return describe_error(error, column), describe_error(trial.constant, column), ratio
 
 
 def summary_table(columns: list[ColumnSummary]) -> Iterator[Any]:

@@ -39,8 +39,12 @@ PHRASES = {
         "Give --encoding another name, for example latin-1, or leave it out."
     ),
     "Allow quotes.": "Leave out --no-quotes.",
+    "or name its encoding": "or add --encoding",
+    ", or pass an imputer.": ".",
     "Call its item() for a number of Python.": "",
 }
+# The first steps take longer than others, and say little about how long the rest will take.
+FEWEST_STEPS = 5
 # The person who pressed Ctrl-C knows, and is asked what to do.
 SILENT = ("Training was interrupted", "Fitting was interrupted")
 
@@ -190,7 +194,7 @@ class Bar:
             description=self._title if progress.stage == "network" else "Growing trees",
             total=max(progress.seconds + progress.seconds_left, 1e-9),
             completed=progress.seconds,
-            left=_left(progress.seconds_left),
+            left=_left(progress.seconds_left) if progress.step >= FEWEST_STEPS else "",
             facts=facts,
         )
 

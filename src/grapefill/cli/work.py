@@ -7,15 +7,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from grapefill.errors import OutputError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from grapefill.cli.arguments import Reading
     from grapefill.cli.terminal import Terminal
     from grapefill.estimator import GrapeEstimator
     from grapefill.files import TableFile
+    from grapefill.training import CheckpointFile, Progress
 
-__all__ = ["checkpoint_of", "default_output", "in_slices", "open_table", "train"]
+__all__ = [
+    "check_outputs",
+    "default_output",
+    "in_slices",
+    "open_table",
+    "remove_checkpoint",
+    "train",
+]
 
 Estimator = TypeVar("Estimator", bound="GrapeEstimator")
 
@@ -33,6 +43,21 @@ def open_table(
         return read_table(path, types=types, **reading.options())
 
 
+def check_outputs(*paths: str | None, inputs: Sequence[str], overwrite: bool) -> None:
+    """Refuse places that must not be written, before any work is done; None is no place."""
+    from grapefill.files.places import STANDARD, are_same, check_output
+
+    given = [path for path in paths if path is not None]
+    for k, path in enumerate(given):
+        check_output(path, inputs=inputs, overwrite=overwrite)
+        for other in given[:k]:
+            if path != STANDARD and are_same(Path(path), Path(other)):
+                raise OutputError(
+                    f"{other!r} and {path!r} are one file, for two results. Choose another name "
+                    "for one of them."
+                )
+
+
 def default_output(path: str, word: str) -> str:
     """Return where a result goes when nobody says.
 
@@ -48,7 +73,11 @@ def default_output(path: str, word: str) -> str:
     return str(source.with_name(f"{stem}-{word}{source.name[len(stem) :]}"))
 
 
-def train(terminal: Terminal, fit: Callable[[list[Any]], Estimator]) -> Estimator:
+def train(
+    terminal: Terminal,
+    fit: Callable[[list[Any]], Estimator],
+    checkpoint: CheckpointFile | None = None,
+) -> Estimator:
     """Fit an estimator; after Ctrl-C, ask whether what was learned so far is to be used.
 
     Parameters
@@ -57,6 +86,8 @@ def train(terminal: Terminal, fit: Callable[[list[Any]], Estimator]) -> Estimato
         Where to show progress and ask.
     fit : callable
         Takes the callbacks of an estimator and returns it fitted.
+    checkpoint : CheckpointFile or None
+        Where the state of training is kept.
 
     Raises
     ------
@@ -64,25 +95,36 @@ def train(terminal: Terminal, fit: Callable[[list[Any]], Estimator]) -> Estimato
         If nothing was learned yet, or is not to be used.
     """
     with terminal.progress("Training") as bar:
-        estimator = fit(bar.callbacks)
-    checkpoint = None if estimator.checkpoint is None else Path(estimator.checkpoint)
+        estimator = fit([_say_where_it_goes_on(terminal), *bar.callbacks])
     # These belong to this run, not to the model.
     estimator.callbacks = estimator.checkpoint = None
     if estimator.history_.stopped != "interrupted":
         return estimator
     steps = estimator.history_.best_step
     if not terminal.ask(f"Training was interrupted after {steps:,} steps. Use the best so far?"):
-        if checkpoint is not None and checkpoint.exists():
-            terminal.note(f"The same command goes on from the last checkpoint, {checkpoint}.")
+        if checkpoint is not None and Path(checkpoint.path).exists():
+            terminal.note(f"The same command goes on from the last checkpoint, {checkpoint.path}.")
         raise KeyboardInterrupt
-    if checkpoint is not None:
-        checkpoint.unlink(missing_ok=True)
     return estimator
 
 
-def checkpoint_of(model: str | None) -> str | None:
-    """Return where the state of training is kept until a model is complete."""
-    return None if model is None else f"{model}.checkpoint"
+def remove_checkpoint(checkpoint: CheckpointFile | None) -> None:
+    """Remove the state of a training, once its results are written."""
+    if checkpoint is not None:
+        Path(checkpoint.path).unlink(missing_ok=True)
+
+
+def _say_where_it_goes_on(terminal: Terminal) -> Callable[[Progress], None]:
+    """Return a callback that tells of a training that was cut off before."""
+    started = False
+
+    def callback(progress: Progress) -> None:
+        nonlocal started
+        if not started and progress.step > 1:
+            terminal.note(f"Training was cut off before and goes on from step {progress.step:,}.")
+        started = True
+
+    return callback
 
 
 def in_slices(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import secrets
 import shutil
@@ -12,6 +13,9 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, overload
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+
+# Where Linux shows the open files of a process.
+OPEN_FILES = Path("/proc/self/fd")
 
 
 @overload
@@ -31,10 +35,12 @@ def write_whole(
 ) -> AbstractContextManager[BinaryIO] | AbstractContextManager[TextIO]:
     r"""Open a file for writing that takes its name only once it is complete.
 
-    The content goes to a hidden file in the same folder. When the ``with`` block ends
+    The content goes to a file without a name in the same folder. When the ``with`` block ends
     normally, that file is flushed to disk and takes the place of ``path`` in one step. When
-    the block is left by an exception, Ctrl-C included, it is removed and whatever was at
-    ``path`` before is untouched.
+    the block is left by an exception, Ctrl-C included, or the process is killed, it is gone and
+    whatever was at ``path`` before is untouched. Where the system has no files without names, as
+    outside of Linux, it is a hidden one named ``.grapefill-*.part``, which a kill leaves behind; it
+    can be deleted.
 
     Parameters
     ----------
@@ -70,34 +76,28 @@ def write_whole(
 
 
 @contextlib.contextmanager
-def _write_bytes(path: Path) -> Iterator[BinaryIO]:
-    with _temporary_beside(path) as temporary, temporary.open("r+b") as file:
-        yield file
-        _to_disk(file)
-
-
-@contextlib.contextmanager
 def _write_text(path: Path) -> Iterator[TextIO]:
-    with (
-        _temporary_beside(path) as temporary,
-        temporary.open("r+", encoding="utf-8", newline="") as file,
-    ):
-        yield file
-        _to_disk(file)
+    with _write_bytes(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        yield text
+        text.flush()
+        text.detach()
 
 
 @contextlib.contextmanager
-def _temporary_beside(path: Path) -> Iterator[Path]:
-    """Create an empty file beside `path`, which takes its place when the block succeeds."""
+def _write_bytes(path: Path) -> Iterator[BinaryIO]:
     # Replacing a link would leave the file it points to with its old content.
     target = Path(os.path.realpath(path))
     _check_target(path, target)
     # The name does not contain the target's, which may already be as long as a name can be.
-    temporary = target.parent / f".{secrets.token_hex(8)}.part"
-    # Not `tempfile`: its files are readable by the owner only, and would stay so at `path`.
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    temporary = target.parent / f".grapefill-{secrets.token_hex(8)}.part"
     try:
-        yield temporary
+        with _open_nameless(target.parent) or temporary.open("x+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if not temporary.exists():
+                _give_name(file, temporary)
         if target.exists():
             shutil.copymode(target, temporary)
         temporary.replace(target)
@@ -105,6 +105,32 @@ def _temporary_beside(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         raise
     _folder_to_disk(target.parent)
+
+
+def _open_nameless(folder: Path) -> BinaryIO | None:
+    """Open a file that has no name yet and goes with the process, where the system can."""
+    nameless = getattr(os, "O_TMPFILE", None)
+    if nameless is None or not OPEN_FILES.is_dir():
+        return None
+    try:
+        descriptor = os.open(folder, nameless | os.O_RDWR, 0o666)
+    except OSError:  # not every file system has them; if it is something else, we will see
+        return None
+    return open(descriptor, "r+b")  # noqa: PTH123
+
+
+def _give_name(file: BinaryIO, path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        # Without the folder's descriptor Python asks for a link to the link.
+        os.link(OPEN_FILES / str(file.fileno()), path.name, dst_dir_fd=folder)
+    except OSError:
+        file.seek(0)
+        with path.open("xb") as copy:
+            shutil.copyfileobj(file, copy)
+            os.fsync(copy.fileno())
+    finally:
+        os.close(folder)
 
 
 def _check_target(path: Path, target: Path) -> None:
@@ -124,11 +150,6 @@ def _check_target(path: Path, target: Path) -> None:
     # Replacing a device such as /dev/null would remove it from the system.
     if target.exists() and not target.is_file():
         raise OSError(f"Cannot write {str(path)!r}: it is a device or a pipe, not a file.")
-
-
-def _to_disk(file: BinaryIO | TextIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _folder_to_disk(folder: Path) -> None:

@@ -18,7 +18,15 @@ from grapefill.files.atomic import write_whole
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["STANDARD", "Format", "Place", "check_output", "open_output", "read_content"]
+__all__ = [
+    "STANDARD",
+    "Format",
+    "Place",
+    "are_same",
+    "check_output",
+    "open_output",
+    "read_content",
+]
 
 STANDARD = "-"
 """The path that stands for standard input or output."""
@@ -215,7 +223,7 @@ def check_output(
             "choose another place."
         )
     for source in inputs:
-        if os.fspath(source) != STANDARD and _are_same(target, Path(source)):
+        if os.fspath(source) != STANDARD and are_same(target, Path(source)):
             raise OutputError(
                 f"Cannot write {shown}: it is the input {os.fspath(source)!r}, which is never "
                 "overwritten. Choose another name for the output."
@@ -231,11 +239,12 @@ def check_output(
         raise OutputError(f"Cannot write {shown}: you may not write to the folder {str(folder)!r}.")
 
 
-def _are_same(one: Path, other: Path) -> bool:
+def are_same(one: Path, other: Path) -> bool:
+    """Whether two paths name one file, which need not be there yet."""
     try:
         return one.samefile(other)
-    except OSError:
-        return False
+    except OSError:  # one of them is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)
 
 
 @contextlib.contextmanager

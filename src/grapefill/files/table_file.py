@@ -95,7 +95,7 @@ class TableFile(ABC):
         """
         check_output(path, inputs=[self.place.path], overwrite=overwrite)
         changes = Changes.between(self.frame, table, erase=erase, name=self.name)
-        target = self._target(path)
+        target = self.check_target(path)
         if target.format == self.place.format:
             pieces = self._pieces(replace(changes, formats=dict(formats or {})))
         else:
@@ -110,8 +110,19 @@ class TableFile(ABC):
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
         """Return the bytes of the new file; whatever can go wrong does so before the first."""
 
-    def _target(self, path: str | os.PathLike[str]) -> Place:
-        """Return the place with its format."""
+    def check_target(self, path: str | os.PathLike[str]) -> Place:
+        """Return a place to write to with its format, or refuse it before any work is done.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Raises
+        ------
+        OutputError
+            If its suffix is none that this file can be written as.
+        """
         target = Place.at(path)
         if target.path == STANDARD:
             return Place(STANDARD, self.place.format, "", self.place.suffix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from grapefill._version import __version__
 from grapefill.table import Kind, Table
+from grapefill.table.text import describe_error
 from grapefill.training.parameters import to_plain
 
 if TYPE_CHECKING:
@@ -69,13 +71,24 @@ class ColumnFacts:
             return None
         return trial.blend / trial.constant
 
+    @property
+    def errors(self) -> tuple[str, str] | None:
+        """Return the held-out errors, of the model and of one value everywhere, in words."""
+        trial = self.trial
+        if trial is None or trial.blend is None:
+            return None
+        constant = "" if trial.constant is None else describe_error(trial.constant, self.column)
+        return describe_error(trial.blend, self.column), constant
+
     def words(self, numbers: FloatArray) -> list[str]:
         """Return numbers of the column as a reader knows them."""
         values = self.column.decode(numbers)
         if values.dtype.kind == "f":
             return [f"{value:.4g}" for value in values]
         if values.dtype.kind == "M":
-            return [str(value).replace("T00:00:00", "").rstrip("0").rstrip(".") for value in values]
+            # Without the zeros of fractions of a second, and of midnight.
+            texts = (re.sub(r"\.?0+$", "", str(v)) if "." in str(v) else str(v) for v in values)
+            return [text.replace("T00:00:00", "") for text in texts]
         return [str(value) for value in values]
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grapefill.table.text import describe_error
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -171,12 +173,22 @@ def scatter(column: ColumnFacts) -> str:
         axes.plot(cells.truth, cells.guess, "o", color=FILLED, alpha=0.5, markersize=3)
         axes.set_xlabel("true")
         axes.set_ylabel("predicted")
-        axes.locator_params(nbins=4)
-        off = float(np.abs(cells.truth - cells.guess).mean())
+        if column.column.unit:
+            ends = np.array([low, high])
+            axes.set_xticks(ends, column.words(ends))
+            axes.set_yticks(ends, column.words(ends), rotation=90)
+            # Dates are long: they stand between the ticks, not across them.
+            for label, side in zip(axes.get_xticklabels(), ("left", "right"), strict=True):
+                label.set_horizontalalignment(side)
+            for label, side in zip(axes.get_yticklabels(), ("bottom", "top"), strict=True):
+                label.set_verticalalignment(side)
+        else:
+            axes.locator_params(nbins=4)
+        off = describe_error(float(np.abs(cells.truth - cells.guess).mean()), column.column)
         return _svg(
             figure,
             f"{column.name}: predicted against true value of {cells.truth.size} held-out cells, "
-            f"off by {off:.3g} on average.",
+            f"off by {off} on average.",
         )
 
 

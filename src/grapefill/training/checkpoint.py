@@ -1,8 +1,8 @@
 """Checkpoints: what it takes to go on with a training that was cut off, to the same end.
 
 A file holds weights, optimiser, generator, the rows still to come in this epoch and the course of
-training so far. It is written whole or not at all, every half minute, and belongs to one fit: the
-same rows, settings and seed.
+training so far. It is written whole or not at all, every half minute and when the network is
+trained, and belongs to one fit: the same rows, settings and seed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,31 @@ if TYPE_CHECKING:
     from grapefill.training.config import Preset
 
 KIND = "checkpoint"
-SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class CheckpointFile:
+    """Where and how often the state of a training is kept.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    seconds : float
+        How often it is written, at most; 0 for after every step.
+    keep : bool
+        Whether it stays when the fit is complete, for the caller to remove once the result is
+        safe. A fit that finds it goes on where the network was trained.
+
+    Examples
+    --------
+    >>> from grapefill import GrapeImputer
+    >>> imputer = GrapeImputer(checkpoint=CheckpointFile("state", seconds=300))
+    """
+
+    path: str | Path
+    seconds: float = 30.0
+    keep: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,24 +66,22 @@ class Checkpoint:
 
     Parameters
     ----------
-    path : str or Path
-        The file.
+    file : CheckpointFile
+        Where and how often it is written.
     fingerprint : str
         What tells this fit from others, see `fingerprint_of`.
-    seconds : float
-        How often it is written.
     """
 
-    def __init__(self, path: str | Path, fingerprint: str, *, seconds: float = SECONDS) -> None:
-        self.path = Path(path)
+    def __init__(self, file: CheckpointFile, fingerprint: str) -> None:
+        self.file = file
+        self.path = Path(file.path)
         self.fingerprint = fingerprint
-        self.seconds = seconds
         self._written = time.perf_counter()
 
     @property
     def due(self) -> bool:
         """Whether the last one was written long enough ago."""
-        return time.perf_counter() - self._written >= self.seconds
+        return time.perf_counter() - self._written >= self.file.seconds
 
     def write(self, saved: Saved) -> None:
         """Replace the file."""
@@ -89,9 +111,10 @@ class Checkpoint:
             return None
         return Saved(file.tensors, file.description["values"])
 
-    def remove(self) -> None:
-        """Remove the file, once the fit is complete."""
-        self.path.unlink(missing_ok=True)
+    def complete(self) -> None:
+        """Remove the file, unless the caller does."""
+        if not self.file.keep:
+            self.path.unlink(missing_ok=True)
 
 
 def fingerprint_of(numbers: FloatArray, preset: Preset, *further: Any) -> str:

@@ -117,7 +117,7 @@ def fit_model(
             history.stopped = "interrupted"
             warn("Fitting was interrupted while trees were grown; the network is used without.")
     if checkpoint is not None and history.stopped != "interrupted":
-        checkpoint.remove()
+        checkpoint.complete()
     return history
 
 

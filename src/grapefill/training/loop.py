@@ -59,6 +59,7 @@ class _Course:
     validation: float | None = None
     goal: float = math.inf
     worse: int = 0
+    done: bool = False
 
     def validated(self, validation: float) -> None:
         """Take note of a validation."""
@@ -167,7 +168,11 @@ class Trainer:
                 saved = None if self.checkpoint is None else self.checkpoint.read()
                 if saved is not None:
                     self._restore(saved)
-                self._loop()
+                if not self._course.done:
+                    self._loop()
+                    self._course.done = True
+                    if self.checkpoint is not None:
+                        self.checkpoint.write(self._saved())
         except KeyboardInterrupt:
             if not self.history.step:
                 raise

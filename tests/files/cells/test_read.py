@@ -107,6 +107,14 @@ def test_a_wrong_cell_is_named():
         )
 
 
+def test_a_mark_among_words_is_named():
+    match = r"Column 'a' of 't.csv' is text, so that '-', in 2 cells, is taken for a value"
+    with pytest.warns(GrapefillWarning, match=match):
+        read_columns(
+            ["a"], [pa.chunked_array([["x", "-", "y", "-"]])], Context("'t.csv'", lambda _: "")
+        )
+
+
 EXPECTED = {
     "integer": ColumnFormat("integer"),
     "price": ColumnFormat("decimal", decimals=2),

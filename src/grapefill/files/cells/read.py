@@ -189,6 +189,7 @@ class _Reader:
             found = self._natural()
             if found[0].format.type == "text":
                 self._warn_of_mixture()
+                self._warn_of_marks()
             return found
         if expected.type == "text":
             return [self._text()]
@@ -319,6 +320,21 @@ class _Reader:
             f"Column {self.name!r} of {self.context.name} holds {what}, but "
             f"{self.context.where(row)} has {text!r}{others}, so it is read as text. If {text!r} "
             "stands for a missing cell, name it as a mark for missing."
+        )
+
+    def _warn_of_marks(self) -> None:
+        """Warn of texts like ``-`` among words; next to ``+`` it is a word itself."""
+        marks = [mark for mark in self.marks if not any(map(str.isalnum, mark))]
+        if len(set(self.sample)) < 2 or not marks:
+            return
+        found = self.texts.filter(pc.is_in(self.texts, value_set=pa.array(marks)))
+        if not len(found) or len(found) == self.observed:
+            return
+        text = found[0].as_py()
+        cells = "1 cell" if len(found) == 1 else f"{len(found):,} cells"
+        warn(
+            f"Column {self.name!r} of {self.context.name} is text, so that {text!r}, in {cells}, "
+            "is taken for a value. If it stands for a missing cell, name it as a mark for missing."
         )
 
     def _unexpected(self, expected: ColumnFormat) -> InputError:

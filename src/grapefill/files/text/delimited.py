@@ -167,8 +167,9 @@ class DelimitedFile(TableFile):
             header += "".join(delimiter + cell for cell in self._cells(names).to_pylist()).encode()
         return self._spliced(header, texts, added)
 
-    def _target(self, path: str | os.PathLike[str]) -> Place:
-        target = super()._target(path)
+    def check_target(self, path: str | os.PathLike[str]) -> Place:
+        """Refuse a suffix that promises another delimiter, too."""
+        target = super().check_target(path)
         means = {".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(target.suffix, self.dialect.delimiter)
         if means != self.dialect.delimiter:
             raise OutputError(
