@@ -1,0 +1,238 @@
+"""``apply`` for folders and large files: some rows at a time, in bounded memory, to be resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grapefill.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from grapefill.cli.arguments import Running
+    from grapefill.cli.columns import Plan
+    from grapefill.cli.terminal import Terminal
+    from grapefill.files.folder import Job
+    from grapefill.imputer import GrapeImputer
+
+__all__ = ["RowFiller", "Streamed", "apply_to_folder", "apply_to_large_file", "is_large"]
+
+# Above that, a file is not read into memory as a whole.
+LARGE_BYTES = 256 * 2**20
+
+
+def is_large(data: str, output: str) -> bool:
+    """Whether a file is a Parquet file to be filled some rows at a time."""
+    from grapefill.files.places import Place
+
+    places = [Place.at(data), Place.at(output)]
+    if any(place.format != "parquet" or place.compression for place in places):
+        return False
+    path = Path(data)
+    return path.is_file() and path.stat().st_size > LARGE_BYTES
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some rows of a file, as `Plan.prepare` reads them."""
+
+    frame: Any
+    name: str
+
+    def where(self, row: int) -> str:
+        return f"row {row + 1} of a part"
+
+
+@dataclass(frozen=True)
+class RowFiller:
+    """Fills some rows of a Parquet file; every other cell stays as it was.
+
+    Parameters
+    ----------
+    imputer : GrapeImputer
+        The model.
+    plan : Plan
+        Levels and bounds of columns.
+    na : tuple of str
+        Marks for missing cells.
+    name : str
+        What to call the file in a message.
+    """
+
+    imputer: GrapeImputer
+    plan: Plan
+    na: tuple[str, ...]
+    name: str
+
+    def __call__(self, rows: Any) -> Any:
+        """Return a pyarrow table filled."""
+        from grapefill.cli.columns import select_columns
+        from grapefill.files.arrow_files import with_changes, without_marks
+        from grapefill.files.changes import Changes
+
+        frame = without_marks(rows, self.na)
+        table = select_columns(self.imputer, self.plan.prepare(_Part(frame, self.name)), self.name)
+        filled = self.plan.hold(table, self.imputer.transform(table))
+        changes = Changes.between(frame, filled, erase=False, name=self.name)
+        return with_changes(rows, changes, self.name)
+
+
+@dataclass
+class Streamed:
+    """What was done, and how fast."""
+
+    rows: int = 0
+    files: int = 0
+    started: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.started = time.perf_counter()
+
+    def lines(self, output: str, *, done_before: int = 0) -> Iterator[str]:
+        """Yield what to tell in the end."""
+        seconds = time.perf_counter() - self.started
+        rate = self.rows / max(seconds, 1e-9)
+        memory = peak_megabytes()
+        files = f" in {self.files:,} files" if self.files > 1 else ""
+        if done_before:
+            yield f"{done_before:,} files were done before."
+        yield (
+            f"{self.rows:,} rows{files} in {seconds:.1f} seconds, {rate:,.0f} rows per second"
+            + (f", at most {memory:,} MB of memory." if memory else ".")
+        )
+        yield f"The filled table: {output}"
+
+
+def apply_to_folder(
+    imputer: GrapeImputer,
+    plan: Plan,
+    data: str,
+    output: str | None,
+    *,
+    model: str,
+    na: tuple[str, ...],
+    running: Running,
+    terminal: Terminal,
+    work: Callable[[list[Job], Callable[[Path], RowFiller], Callable[[int], None]], None]
+    | None = None,
+) -> None:
+    """Fill every Parquet file of a folder; a run that was cut off goes on where it was.
+
+    Parameters
+    ----------
+    imputer, plan : GrapeImputer, Plan
+        What to fill with.
+    data, output : str, str or None
+        The folder, and the folder of the results.
+    model : str
+        The file of the model, which tells one run from another.
+    na : tuple of str
+        Marks for missing cells.
+    running : Running
+        Options of the command.
+    terminal : Terminal
+        Where to show progress.
+    work : callable or None
+        Does the files that are left, given a maker of fillers and a callback for rows; one after
+        the other in this process when None.
+    """
+    from grapefill.files.folder import FolderRun
+
+    if output is None:
+        output = str(Path(data).with_name(f"{Path(data).name}-filled"))
+    if output == "-":
+        raise ConfigError("A folder cannot go to standard output. Name a folder with -o.")
+    run = FolderRun(data, output, _fingerprint(model, plan, na), overwrite=running.overwrite)
+    todo = run.todo()
+    if run.resumed:
+        terminal.note(f"Going on with the run that was cut off; {len(todo):,} files are left.")
+    done = Streamed(files=len(todo))
+    total = sum(map(_rows, todo))
+    with terminal.progress(f"Filling {Path(data).name}") as bar:
+
+        def count(rows: int) -> None:
+            done.rows += rows
+            _move(bar, done, total)
+
+        def filler(path: Path) -> RowFiller:
+            return RowFiller(imputer, plan, na, repr(str(path)))
+
+        (work or _one_by_one)(todo, filler, count)
+    run.finish()
+    terminal.show(*done.lines(output, done_before=len(run.jobs) - len(todo)))
+
+
+def apply_to_large_file(
+    imputer: GrapeImputer,
+    plan: Plan,
+    data: str,
+    output: str,
+    *,
+    na: tuple[str, ...],
+    terminal: Terminal,
+) -> None:
+    """Fill a Parquet file some rows at a time."""
+    from grapefill.files.folder import Job, fill_parquet
+
+    done = Streamed(files=1)
+    total = _rows(Job(Path(data), Path(output)))
+    with terminal.progress(f"Filling {Path(data).name}") as bar:
+
+        def count(rows: int) -> None:
+            done.rows += rows
+            _move(bar, done, total)
+
+        job = Job(Path(data), Path(output))
+        fill_parquet(job, RowFiller(imputer, plan, na, repr(data)), on_rows=count)
+    terminal.show(*done.lines(output))
+
+
+def _one_by_one(
+    jobs: list[Job], filler: Callable[[Path], RowFiller], count: Callable[[int], None]
+) -> None:
+    from grapefill.files.folder import fill_parquet
+
+    for job in jobs:
+        fill_parquet(job, filler(job.source), on_rows=count)
+
+
+def _move(bar: Any, done: Streamed, total: int) -> None:
+    seconds = time.perf_counter() - done.started
+    left = seconds / max(done.rows, 1) * (total - done.rows)
+    bar.move(done.rows, total, left, f"{done.rows / max(seconds, 1e-9):,.0f} rows/s")
+
+
+def _rows(job: Job) -> int:
+    from importlib import import_module
+
+    pq: Any = import_module("pyarrow.parquet")
+    pa: Any = import_module("pyarrow")
+    try:
+        return int(pq.read_metadata(job.source).num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"Cannot read {str(job.source)!r}: it is damaged, or not a Parquet file "
+            f"({str(error).splitlines()[0]}). Copy it again, or remove it from the folder."
+        ) from error
+
+
+def _fingerprint(model: str, plan: Plan, na: tuple[str, ...]) -> str:
+    digest = hashlib.sha256(Path(model).read_bytes())
+    digest.update(json.dumps([plan.to_dict(), na]).encode())
+    return digest.hexdigest()
+
+
+def peak_megabytes() -> int | None:
+    """Return the most memory that this process had, None where the system does not tell."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10))
