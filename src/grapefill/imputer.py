@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grapefill.errors import ConfigError
 from grapefill.estimator import GrapeEstimator
+from grapefill.files.batches import as_source
 from grapefill.settings import check_word
 from grapefill.table import Kind, Schema, Table
 from grapefill.table.encode import join_strangers, warn_strangers
@@ -26,17 +27,28 @@ from grapefill.table.usable import (
 from grapefill.training import History, Preset, Progress
 from grapefill.training.device import resolve_device
 from grapefill.training.fill import fill_holes
+from grapefill.training.learn import Scanner, learn_table, read_small
 from grapefill.training.model import GrapeModel
+from grapefill.training.stream import StreamedRows
+from grapefill.training.team import ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import torch
     from torch import nn
 
+    from grapefill.files.batches import BatchSource
     from grapefill.graph import Layout
     from grapefill.table.cells import Fill
     from grapefill.table.encode import Strangers
+    from grapefill.training.checkpoint import Checkpoint
+    from grapefill.training.stream import StreamedTable
+    from grapefill.training.team import Team
+
+
+LEFT_OUT = "They are left out of the result unless keep_empty_features=True."
 
 
 class GrapeImputer(TransformerMixin, GrapeEstimator):
@@ -176,7 +188,10 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         Parameters
         ----------
         X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
-            The table.
+            The table. Also what is too large for memory: the path of a Parquet file or of a folder
+            of them, a pyarrow Dataset, or a function that returns an iterator of record batches
+            anew at every call. It is read a few times, some rows at a time; a small one is read
+            as a whole, and gives what a pyarrow Table of its rows gives.
         y : ignored
             Present for scikit-learn's interface.
 
@@ -189,6 +204,12 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         check_word("graph_from", self.graph_from, ("fit", "transform"))
         preset = self._checked_preset()
         resolve_device(self.device)
+        source = as_source(X)
+        if source is not None:
+            small = read_small(source)
+            if small is None:
+                return self._fit_source(source, preset)
+            X = small
         table = Table.wrap(X, missing_values=self.missing_values)
         generator = self._generator()
         model: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
@@ -208,6 +229,55 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         self.model_, self.history_ = model, history
         self._remember(schema)
         self.indicator_columns_ = tuple(j for j in range(table.n_columns) if table.missing(j).any())
+        return self
+
+    def _fit_source(self, source: BatchSource, preset: Preset) -> Self:
+        """Learn from a table that is read some rows at a time."""
+        generator = self._generator()
+        model: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
+        scanner = Scanner(self.kinds, self.missing_values, generator.initial_seed())
+        learned = scanner.join(scanner.look(source.stream()))
+        previous = None if model is None else model.schema
+        table = learn_table(source, learned, preset, scanner=scanner, schema=previous)
+        holes = learned.scan.with_holes()
+        return self._fit_table(table, holes, preset, generator=generator, previous=model)
+
+    def _fit_table(
+        self,
+        table: StreamedTable,
+        holes: tuple[int, ...],
+        preset: Preset,
+        *,
+        generator: torch.Generator,
+        previous: GrapeModel | None = None,
+        team: Team = ALONE,
+        shards: Sequence[int] | None = None,
+        n_shards: int = 1,
+        checkpoint: Checkpoint | None = None,
+    ) -> Self:
+        """Learn from the rows of a source, perhaps in a team where each has some shards of them."""
+        if previous is None and not self.keep_empty_features:
+            report_useless(table.schema, consequence=LEFT_OUT)
+        model, history = previous, History()
+        if table.schema.features:
+            if previous is None:
+                model = GrapeModel.create(
+                    table.schema,
+                    table.sample,
+                    preset,
+                    generator=generator,
+                    o_edge=self.o_edge,
+                    scaling=table.scaling,
+                )
+            else:
+                model = previous.continued(preset)
+            stream = StreamedRows(table, model.cells, shards=shards, n_shards=n_shards)
+            history = self._train(
+                model, table.sample, generator, stream=stream, team=team, checkpoint=checkpoint
+            )
+        self.model_, self.history_ = model, history
+        self._remember(table.schema)
+        self.indicator_columns_ = holes
         return self
 
     def transform(self, X: Any) -> Any:
@@ -306,10 +376,7 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         if previous is None:
             schema = Schema.infer(table, kinds=self.kinds)
             if not self.keep_empty_features:
-                report_useless(
-                    schema,
-                    consequence="They are left out of the result unless keep_empty_features=True.",
-                )
+                report_useless(schema, consequence=LEFT_OUT)
         else:
             schema = previous.schema
             schema.check(table, estimator=type(self).__name__)

@@ -153,3 +153,26 @@ def test_folders_that_cannot_be(cli, folder, model, tmp_path):
     bad = cli("apply", model, folder, "-o", tmp_path / "out")
     assert bad.code == 1
     assert "part-1.parquet" in bad.err
+
+
+def test_a_model_is_made_of_a_folder(cli, folder, tmp_path, quick):
+    """A small folder gives the model that its rows in one file give."""
+    parts = [pq.read_table(path) for path in sorted(folder.rglob("*.parquet"))]
+    pq.write_table(pa.concat_tables(parts), tmp_path / "whole.parquet")
+    filled = []
+    for name in ("parts", "whole.parquet"):
+        model = tmp_path / f"{name}.grape"
+        options = ("--ignore", "row", "--ordinal", "kind=small,big", *quick)
+        result = cli("fit", tmp_path / name, "--model", model, *options)
+        assert result.code == 0, result.err
+        assert cli("apply", model, folder, "-o", tmp_path / f"{name}-filled").code == 0
+        filled.append(contents(tmp_path / f"{name}-filled"))
+    assert filled[0] == filled[1]
+
+
+def test_a_folder_is_imputed(cli, folder, tmp_path, quick):
+    result = cli("impute", folder, "-o", tmp_path / "filled", "--ignore", "row", *quick)
+    assert result.code == 0, result.err
+    after = pq.read_table(tmp_path / "filled" / "part-0.parquet")
+    assert all(column.null_count == 0 for column in after.columns)
+    assert "cannot be made of a folder" in cli("impute", folder, "--report", "r.html").err

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grapefill.cli.arguments import File, Output, Reading, Running
+from grapefill.cli.arguments import File, Output, Ray, Reading, Running
 from grapefill.cli.columns import Plan, select_columns
 from grapefill.cli.impute import fill, show_result
 from grapefill.cli.terminal import Terminal
@@ -38,6 +38,7 @@ def apply(
     device: str | None = None,
     reading: Reading = Reading(),
     running: Running = Running(),
+    ray: Ray = Ray(),
 ) -> None:
     """Fill a table, or predict from it, with a model that was kept.
 
@@ -57,7 +58,12 @@ def apply(
         Where to compute: auto, cpu, cuda or mps.
     """
     from grapefill.cli.predict import predict_rows
-    from grapefill.cli.stream import apply_to_folder, apply_to_large_file, is_large
+    from grapefill.cli.stream import (
+        apply_to_folder,
+        apply_to_large_file,
+        fingerprint_of_file,
+        is_large,
+    )
     from grapefill.files.places import check_output
 
     terminal = Terminal.current(quiet=running.quiet)
@@ -94,12 +100,15 @@ def apply(
             plan,
             data,
             output,
-            model=model,
+            fingerprint=fingerprint_of_file(model),
             na=reading.na,
             running=running,
             terminal=terminal,
+            work=ray.fill,
         )
         return
+    if ray.address is not None:
+        raise InputError(f"--ray is for folders, and {data!r} is a file. Leave it out.")
     assert output is not None
     if is_large(data, output):
         apply_to_large_file(estimator, plan, data, output, na=reading.na, terminal=terminal)

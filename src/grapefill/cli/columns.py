@@ -53,7 +53,7 @@ class Plan:
     bounds: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
     @classmethod
-    def make(cls, columns: Columns, file: TableFile) -> Plan:
+    def make(cls, columns: Columns, file: Rows) -> Plan:
         """Read the options and hold them against the columns of a file.
 
         Raises

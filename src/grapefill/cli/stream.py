@@ -15,16 +15,32 @@ from grapefill.errors import ConfigError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from grapefill.cli.arguments import Running
+    from grapefill.cli.arguments import Columns, Reading, Running
     from grapefill.cli.columns import Plan
     from grapefill.cli.terminal import Terminal
+    from grapefill.files.batches import BatchSource
     from grapefill.files.folder import Job
     from grapefill.imputer import GrapeImputer
 
-__all__ = ["RowFiller", "Streamed", "apply_to_folder", "apply_to_large_file", "is_large"]
+__all__ = [
+    "FillerMaker",
+    "RowFiller",
+    "Streamed",
+    "apply_to_folder",
+    "apply_to_large_file",
+    "fingerprint_of_file",
+    "is_large",
+    "open_source",
+    "streams",
+]
 
 # Above that, a file is not read into memory as a whole.
 LARGE_BYTES = 256 * 2**20
+
+
+def streams(data: str) -> bool:
+    """Whether what is to be learned from is a folder, or a Parquet file too large for memory."""
+    return Path(data).is_dir() or is_large(data, data)
 
 
 def is_large(data: str, output: str) -> bool:
@@ -83,6 +99,19 @@ class RowFiller:
         return with_changes(rows, changes, self.name)
 
 
+@dataclass(frozen=True)
+class FillerMaker:
+    """Makes a `RowFiller` for every file; can be sent to other processes."""
+
+    imputer: GrapeImputer
+    plan: Plan
+    na: tuple[str, ...]
+
+    def __call__(self, path: Path) -> RowFiller:
+        """Return what fills the rows of a file."""
+        return RowFiller(self.imputer, self.plan, self.na, repr(str(path)))
+
+
 @dataclass
 class Streamed:
     """What was done, and how fast."""
@@ -115,12 +144,11 @@ def apply_to_folder(
     data: str,
     output: str | None,
     *,
-    model: str,
+    fingerprint: str,
     na: tuple[str, ...],
     running: Running,
     terminal: Terminal,
-    work: Callable[[list[Job], Callable[[Path], RowFiller], Callable[[int], None]], None]
-    | None = None,
+    work: Callable[[list[Job], FillerMaker, Callable[[int], None]], None] | None = None,
 ) -> None:
     """Fill every Parquet file of a folder; a run that was cut off goes on where it was.
 
@@ -130,8 +158,8 @@ def apply_to_folder(
         What to fill with.
     data, output : str, str or None
         The folder, and the folder of the results.
-    model : str
-        The file of the model, which tells one run from another.
+    fingerprint : str
+        What tells one model from another.
     na : tuple of str
         Marks for missing cells.
     running : Running
@@ -148,7 +176,9 @@ def apply_to_folder(
         output = str(Path(data).with_name(f"{Path(data).name}-filled"))
     if output == "-":
         raise ConfigError("A folder cannot go to standard output. Name a folder with -o.")
-    run = FolderRun(data, output, _fingerprint(model, plan, na), overwrite=running.overwrite)
+    marks = json.dumps([fingerprint, plan.to_dict(), na])
+    digest = hashlib.sha256(marks.encode()).hexdigest()
+    run = FolderRun(data, output, digest, overwrite=running.overwrite)
     todo = run.todo()
     if run.resumed:
         terminal.note(f"Going on with the run that was cut off; {len(todo):,} files are left.")
@@ -160,10 +190,7 @@ def apply_to_folder(
             done.rows += rows
             _move(bar, done, total)
 
-        def filler(path: Path) -> RowFiller:
-            return RowFiller(imputer, plan, na, repr(str(path)))
-
-        (work or _one_by_one)(todo, filler, count)
+        (work or _one_by_one)(todo, FillerMaker(imputer, plan, na), count)
     run.finish()
     terminal.show(*done.lines(output, done_before=len(run.jobs) - len(todo)))
 
@@ -193,9 +220,7 @@ def apply_to_large_file(
     terminal.show(*done.lines(output))
 
 
-def _one_by_one(
-    jobs: list[Job], filler: Callable[[Path], RowFiller], count: Callable[[int], None]
-) -> None:
+def _one_by_one(jobs: list[Job], filler: FillerMaker, count: Callable[[int], None]) -> None:
     from grapefill.files.folder import fill_parquet
 
     for job in jobs:
@@ -222,10 +247,34 @@ def _rows(job: Job) -> int:
         ) from error
 
 
-def _fingerprint(model: str, plan: Plan, na: tuple[str, ...]) -> str:
-    digest = hashlib.sha256(Path(model).read_bytes())
-    digest.update(json.dumps([plan.to_dict(), na]).encode())
-    return digest.hexdigest()
+def fingerprint_of_file(path: str) -> str:
+    """Return a digest of a file."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def open_source(data: str, columns: Columns, reading: Reading) -> tuple[BatchSource, Plan]:
+    """Return the rows of a folder of Parquet files as the options say, and a plan for them."""
+    from grapefill.cli.columns import Plan
+    from grapefill.files.batches import MappedSource, ParquetSource, parquet_files
+
+    source = ParquetSource(parquet_files(data), repr(data))
+    assert source.schema is not None
+    plan = Plan.make(columns, _Part(source.schema.empty_table(), source.name))
+    return MappedSource(source, _Preparer(plan, reading.na, source.name)), plan
+
+
+@dataclass(frozen=True)
+class _Preparer:
+    """Reads rows of a file as the options say; can be sent to other processes."""
+
+    plan: Plan
+    na: tuple[str, ...]
+    name: str
+
+    def __call__(self, rows: Any) -> Any:
+        from grapefill.files.arrow_files import without_marks
+
+        return self.plan.prepare(_Part(without_marks(rows, self.na), self.name))
 
 
 def peak_megabytes() -> int | None:

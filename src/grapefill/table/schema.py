@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from grapefill.table.table import Table
 
-__all__ = ["Schema"]
+__all__ = ["Schema", "read_kinds", "storable_names", "warn_passthrough"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Schema:
         """
         _require_cells(table)
         _require_unique(table)
-        wanted = _read_kinds(table, kinds or {})
+        wanted = read_kinds(table, kinds or {})
         columns = tuple(
             infer_column(
                 table.labels[j], table.cells(j), kind=wanted.get(j), named=table.names is not None
@@ -100,8 +100,8 @@ class Schema:
             for j in range(table.n_columns)
         )
         if warn:
-            _warn_passthrough(columns)
-        return cls(columns, _storable_names(table))
+            warn_passthrough(columns)
+        return cls(columns, storable_names(table))
 
     def check(self, table: Table, *, estimator: str = "GrapeImputer") -> None:
         """Raise if the table's columns are not those at fit.
@@ -122,7 +122,7 @@ class Schema:
             For duplicate names and infinities.
         """
         _require_unique(table)
-        check_names(self.names, _storable_names(table), estimator=estimator)
+        check_names(self.names, storable_names(table), estimator=estimator)
         check_columns(self.columns, table, estimator=estimator)
 
     def encode(self, table: Table, *, warn: bool = True) -> Encoded:
@@ -149,7 +149,8 @@ class Schema:
         )
 
 
-def _storable_names(table: Table) -> tuple[Any, ...] | None:
+def storable_names(table: Table) -> tuple[Any, ...] | None:
+    """Return the labels of a table as a model file can hold them."""
     return None if table.names is None else tuple(map(storable_label, table.names))
 
 
@@ -174,7 +175,7 @@ def _require_unique(table: Table) -> None:
         )
 
 
-def _read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind]:
+def read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind]:
     """Translate the caller's kinds to column positions."""
     wanted = {}
     for label, kind in kinds.items():
@@ -188,7 +189,8 @@ def _read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind
     return wanted
 
 
-def _warn_passthrough(columns: Sequence[Column]) -> None:
+def warn_passthrough(columns: Sequence[Column]) -> None:
+    """Warn once of columns that pass through although the caller did not say so."""
     passing = [f"{column.name!r} ({column.note})" for column in columns if column.note]
     if passing:
         warn(
