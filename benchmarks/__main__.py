@@ -6,7 +6,7 @@ import argparse
 
 import torch
 
-from benchmarks import accuracy, labels, paper, scale, speed
+from benchmarks import accuracy, labels, paper, scale, speed, wide
 
 EXPERIMENTS = {
     "accuracy": accuracy,
@@ -14,6 +14,7 @@ EXPERIMENTS = {
     "paper": paper,
     "scale": scale,
     "speed": speed,
+    "wide": wide,
 }
 
 

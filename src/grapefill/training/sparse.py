@@ -129,7 +129,8 @@ class SparseTrainer(Trainer):
             rate.uniform_(low, high, generator=generator)
         chance = torch.rand(cells.value.shape[0], generator=generator)
         device = cells.value.device
-        return chance.to(device) < rate.to(device)[cells.observation]
+        dropped: Tensor = chance.to(device) < rate.to(device)[cells.observation]
+        return dropped
 
     def _wanted(self, cells: Any, dropped: Tensor) -> Tensor:
         return torch.ones_like(dropped) if self.config.loss_on == "observed" else dropped
@@ -144,7 +145,9 @@ class SparseTrainer(Trainer):
             cells.n_observations,
             cells.n_features,
         )
-        error = self.network.predict(*states, pairs).value - cells.value[wanted]
+        observations, features = states
+        predicted = self.network.predict(observations, features, pairs).value
+        error: Tensor = predicted - cells.value[wanted]
         error = error.square() if self.config.loss == "squared" else error.abs()
         return error.sum() / max(1, error.shape[0])
 
