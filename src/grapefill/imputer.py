@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from grapefill.table.usable import (
     require_observed,
 )
 from grapefill.training import History, Preset, Progress
+from grapefill.training.arriving import SeenRows
 from grapefill.training.device import resolve_device
 from grapefill.training.fill import fill_holes
 from grapefill.training.learn import Scanner, learn_table, read_small
@@ -229,6 +231,67 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         self.model_, self.history_ = model, history
         self._remember(schema)
         self.indicator_columns_ = tuple(j for j in range(table.n_columns) if table.missing(j).any())
+        self._seen = None
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Go on learning, from rows that have arrived since.
+
+        The first call is a `fit`. Every further one trains the network on the new rows and on a
+        sample of up to 50,000 rows seen before, so that what they taught is not forgotten. Kinds,
+        categories and scaling stay those of the first call; a category that was not there then is
+        left as it is, with a warning. Ranges of numbers and dates are widened to those of the new
+        rows. Trees and their weights are made anew. The sample is kept in memory and in a pickle,
+        not in a model file: after `load`, learning goes on from new rows alone.
+
+        Parameters
+        ----------
+        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+            New rows, with the columns of the first call.
+        y : ignored
+            Present for scikit-learn's interface.
+
+        Returns
+        -------
+        GrapeImputer
+            The fitted imputer.
+
+        Examples
+        --------
+        >>> X = np.column_stack([np.arange(40.0), np.arange(40.0) * 2])
+        >>> imputer = GrapeImputer("fast", settings={"max_steps": 5}, random_state=0)
+        >>> for start in (0, 20):
+        ...     imputer = imputer.partial_fit(X[start : start + 20])
+        >>> imputer.schema_.columns[1].upper
+        78.0
+        """
+        del y
+        if getattr(self, "model_", None) is None:
+            self.fit(X)
+            if self.model_ is not None:
+                table = Table.wrap(X, missing_values=self.missing_values)
+                numbers = self.schema_.encode(table, warn=False).numbers
+                self._seen = SeenRows.none(numbers.shape[1]).joined(numbers, seed=0)
+            return self
+        preset = self._checked_preset()
+        table = self._checked_table(X)
+        encoded = self.schema_.encode(table)
+        require_observed(encoded)
+        assert self.model_ is not None
+        schema = self.schema_.widened(table)
+        model = replace(self.model_.continued(preset), schema=schema)
+        seen = getattr(self, "_seen", None) or SeenRows.none(encoded.numbers.shape[1])
+        numbers = np.concatenate([seen.numbers, encoded.numbers])
+        generator = self._generator()
+        history = self._train(model, numbers, generator)
+        self.model_, self.history_ = model, history
+        self._remember(schema)
+        self.indicator_columns_ = tuple(
+            j
+            for j in range(table.n_columns)
+            if j in self.indicator_columns_ or table.missing(j).any()
+        )
+        self._seen = seen.joined(encoded.numbers, seed=generator.initial_seed())
         return self
 
     def _fit_source(self, source: BatchSource, preset: Preset) -> Self:
@@ -278,6 +341,7 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         self.model_, self.history_ = model, history
         self._remember(table.schema)
         self.indicator_columns_ = holes
+        self._seen = None
         return self
 
     def transform(self, X: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import InputError, warn
@@ -124,6 +124,27 @@ class Schema:
         _require_unique(table)
         check_names(self.names, storable_names(table), estimator=estimator)
         check_columns(self.columns, table, estimator=estimator)
+
+    def widened(self, table: Table) -> Schema:
+        """Return the schema with the ranges of its numbers widened to those of a checked table.
+
+        Categories stay: the network has a place for those it was built with only. So do integers
+        that are too large for a float, since they are counted from the smallest at fit.
+        """
+        columns = list(self.columns)
+        for j in self.features:
+            column, cells = columns[j], table.cells(j)
+            if column.categories is not None or column.origin or cells.missing.all():
+                continue
+            new = infer_column(column.name, cells, kind=column.kind, named=False)
+            extent = column.extent
+            if extent is not None and new.extent is not None:
+                extent = (min(extent[0], new.extent[0]), max(extent[1], new.extent[1]))
+            if new.origin or new.unit != column.unit or (extent is None) != (new.extent is None):
+                continue
+            lower, upper = min(column.lower, new.lower), max(column.upper, new.upper)
+            columns[j] = replace(column, lower=lower, upper=upper, extent=extent)
+        return replace(self, columns=tuple(columns))
 
     def encode(self, table: Table, *, warn: bool = True) -> Encoded:
         """Turn a checked table into numbers, see `Encoded`; warn of categories fit did not see."""
