@@ -27,7 +27,7 @@ test: lint  ## Lint, check types, run every test and print coverage
 	test -x .venv-spark/bin/python || $(PYTHON) -m venv .venv-spark
 	PIP_CONSTRAINT=constraints.txt .venv-spark/bin/python -m pip install --quiet \
 		--disable-pip-version-check -c constraints.txt --editable '.[spark]' \
-		pandas pytest pytest-timeout pytest-cov
+		pandas hypothesis pytest pytest-timeout pytest-cov
 	@touch $@
 
 test-spark: .venv-spark/.installed  ## Fill a Spark DataFrame (needs Java 17)

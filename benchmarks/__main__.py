@@ -6,10 +6,11 @@ import argparse
 
 import torch
 
-from benchmarks import accuracy, labels, paper, scale, speed, wide
+from benchmarks import accuracy, faults, labels, paper, scale, speed, wide
 
 EXPERIMENTS = {
     "accuracy": accuracy,
+    "faults": faults,
     "labels": labels,
     "paper": paper,
     "scale": scale,
