@@ -40,7 +40,9 @@ class SparseImputer(GrapeEstimator):
     Parameters
     ----------
     preset : {"default", "fast", "paper"} or Preset, default="default"
-        Architecture and training, as for `GrapeImputer`. There are no trees.
+        Architecture and training, as for `GrapeImputer`. There are no trees; a linear part, factor
+        analysis of the observed cells, is blended with the network as far as that helps on
+        held-out cells.
     settings : dict or None, default=None
         Changes to the preset, by the names of `NetworkConfig` and `TrainingConfig`.
     time_limit : float or None, default=None

@@ -176,3 +176,23 @@ def test_a_folder_is_imputed(cli, folder, tmp_path, quick):
     after = pq.read_table(tmp_path / "filled" / "part-0.parquet")
     assert all(column.null_count == 0 for column in after.columns)
     assert "cannot be made of a folder" in cli("impute", folder, "--report", "r.html").err
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_a_large_text_streams_to_the_same_bytes(cli, tmp_path, monkeypatch, quick, encoding):
+    random = np.random.default_rng(0)
+    lines = ["größe,preis,art"]
+    for _ in range(400):
+        size = random.normal()
+        cells = [f"{size:.3f}", f"{2 * size + 1:.2f}", '"groß,\nweit"' if size > 0 else "klein"]
+        lines.append(",".join("" if random.random() < 0.15 else cell for cell in cells))
+    path = tmp_path / "data.csv"
+    path.write_bytes("\r\n".join(lines).encode(encoding))
+    assert cli("fit", path, "--model", tmp_path / "m.grape", *quick).code == 0
+    assert cli("apply", tmp_path / "m.grape", path, "-o", tmp_path / "whole.csv").code == 0
+    monkeypatch.setattr("grapefill.cli.stream.LARGE_BYTES", 100)
+    monkeypatch.setattr("grapefill.files.text.parts.PART_BYTES", 2_000)
+    result = cli("apply", tmp_path / "m.grape", path, "-o", tmp_path / "streamed.csv")
+    assert result.code == 0, result.err
+    assert "rows per second" in result.out
+    assert (tmp_path / "streamed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()

@@ -65,6 +65,7 @@ def apply(
         is_large,
     )
     from grapefill.files.places import check_output
+    from grapefill.files.table_file import read_options
 
     terminal = Terminal.current(quiet=running.quiet)
     started = time.perf_counter()
@@ -111,7 +112,8 @@ def apply(
         raise InputError(f"--ray is for folders, and {data!r} is a file. Leave it out.")
     assert output is not None
     if is_large(data, output):
-        apply_to_large_file(estimator, plan, data, output, na=reading.na, terminal=terminal)
+        options = read_options(types, **reading.options())
+        apply_to_large_file(estimator, plan, data, output, options=options, terminal=terminal)
         return
     file = open_table(data, reading, types, terminal)
     table = select_columns(estimator, plan.prepare(file), file.name)

@@ -117,7 +117,8 @@ class Plan:
                 pa.DictionaryArray.from_arrays(chunk, known, ordered=True) for chunk in codes.chunks
             ]
             at = frame.column_names.index(name)
-            frame = frame.set_column(at, name, pa.chunked_array(chunks))
+            kind = pa.dictionary(codes.type, known.type, ordered=True)
+            frame = frame.set_column(at, name, pa.chunked_array(chunks, type=kind))
         return frame
 
     def hold(self, before: Any, after: Any) -> Any:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from grapefill.cli.arguments import Columns, Reading, Running
     from grapefill.cli.columns import Plan
     from grapefill.cli.terminal import Terminal
+    from grapefill.files import TableFile
     from grapefill.files.batches import BatchSource
     from grapefill.files.folder import Job
+    from grapefill.files.options import ReadOptions
     from grapefill.imputer import GrapeImputer
 
 __all__ = [
@@ -40,18 +42,24 @@ LARGE_BYTES = 256 * 2**20
 
 def streams(data: str) -> bool:
     """Whether what is to be learned from is a folder, or a Parquet file too large for memory."""
-    return Path(data).is_dir() or is_large(data, data)
+    return Path(data).is_dir() or (data.lower().endswith(".parquet") and is_large(data, data))
 
 
 def is_large(data: str, output: str) -> bool:
-    """Whether a file is a Parquet file to be filled some rows at a time."""
+    """Whether a file is to be filled some rows at a time: large, Parquet or text, not converted."""
     from grapefill.files.places import Place
 
-    places = [Place.at(data), Place.at(output)]
-    if any(place.format != "parquet" or place.compression for place in places):
-        return False
+    place, target = Place.at(data), Place.at(output)
     path = Path(data)
-    return path.is_file() and path.stat().st_size > LARGE_BYTES
+    if place.compression or target.format != place.format or not path.is_file():
+        return False
+    if place.format not in ("parquet", "delimited") or path.stat().st_size <= LARGE_BYTES:
+        return False
+    if place.format == "parquet":
+        return not target.compression
+    from grapefill.files.text.parts import can_be_cut
+
+    return can_be_cut(path)
 
 
 @dataclass(frozen=True)
@@ -201,23 +209,54 @@ def apply_to_large_file(
     data: str,
     output: str,
     *,
-    na: tuple[str, ...],
+    options: ReadOptions,
     terminal: Terminal,
 ) -> None:
-    """Fill a Parquet file some rows at a time."""
+    """Fill a Parquet file or a text some rows at a time.
+
+    Parameters
+    ----------
+    imputer, plan : GrapeImputer, Plan
+        What to fill with.
+    data, output : str
+        The file and its copy.
+    options : ReadOptions
+        How it is read; the types of its columns if it is text.
+    terminal : Terminal
+        Where to show progress.
+    """
     from grapefill.files.folder import Job, fill_parquet
+    from grapefill.files.text.parts import fill_delimited
 
     done = Streamed(files=1)
-    total = _rows(Job(Path(data), Path(output)))
-    with terminal.progress(f"Filling {Path(data).name}") as bar:
+    job = Job(Path(data), Path(output))
+    is_parquet = data.lower().endswith((".parquet", ".pq"))
+    total = _rows(job) if is_parquet else 0
+    with terminal.progress(f"Filling {job.source.name}") as bar:
 
         def count(rows: int) -> None:
             done.rows += rows
             _move(bar, done, total)
 
-        job = Job(Path(data), Path(output))
-        fill_parquet(job, RowFiller(imputer, plan, na, repr(data)), on_rows=count)
+        if is_parquet:
+            fill_parquet(job, RowFiller(imputer, plan, options.na, repr(data)), on_rows=count)
+        else:
+            fill_delimited(data, output, _TextFiller(imputer, plan), options, on_rows=count)
     terminal.show(*done.lines(output))
+
+
+@dataclass(frozen=True)
+class _TextFiller:
+    """Fills some rows of a text."""
+
+    imputer: GrapeImputer
+    plan: Plan
+
+    def __call__(self, part: TableFile) -> Any:
+        from grapefill.cli.columns import select_columns
+
+        table = select_columns(self.imputer, self.plan.prepare(part), part.name)
+        return self.plan.hold(table, self.imputer.transform(table))
 
 
 def _one_by_one(jobs: list[Job], filler: FillerMaker, count: Callable[[int], None]) -> None:
@@ -229,7 +268,7 @@ def _one_by_one(jobs: list[Job], filler: FillerMaker, count: Callable[[int], Non
 
 def _move(bar: Any, done: Streamed, total: int) -> None:
     seconds = time.perf_counter() - done.started
-    left = seconds / max(done.rows, 1) * (total - done.rows)
+    left = seconds / max(done.rows, 1) * (total - done.rows) if total else None
     bar.move(done.rows, total, left, f"{done.rows / max(seconds, 1e-9):,.0f} rows/s")
 
 

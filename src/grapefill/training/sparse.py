@@ -6,16 +6,19 @@ columns once. The cells are numbers in one unit, such as ratings, so one scaling
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from grapefill.factors.sparse import fit_sparse_factors, predict_sparse
 from grapefill.graph import EdgeCells, PairList
 from grapefill.table import Column, Kind, Scaling, Schema
 from grapefill.table.kinds import Form
 from grapefill.training.loop import Trainer
+from grapefill.training.model import LinearPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grapefill.graph import Graph
+    from grapefill.nn import FeatureStates
     from grapefill.table.arrays import FloatArray, IntArray
     from grapefill.training.model import GrapeModel
     from grapefill.training.progress import History
@@ -39,6 +43,9 @@ __all__ = [
 # Edges that are encoded together, and that a validation looks at.
 BLOCK_EDGES = 65_536
 VALIDATION_EDGES = 200_000
+# Factors that are tried, one number after the other, and weights of the network beside them.
+RANKS = (4, 8, 16)
+SHARES = np.linspace(0, 1, 11)
 # Cells of the general mean that count in the mean of a column.
 PRIOR_CELLS = 3.0
 # Enough to tell when training should stop.
@@ -183,16 +190,73 @@ def fit_sparse(model: GrapeModel, cells: EdgeCells, **options: Any) -> History:
     **options
         Those of `Trainer`.
     """
+    blend = _Blend(model, cells, options["generator"]) if model.preset.factors.ranks else None
     trainer = SparseTrainer(
         model.network,
         cells,  # type: ignore[arg-type]
         model.preset.training,
+        on_rejoin=None if blend is None else blend.put_aside,
         **options,
     )
     history = trainer.run()
-    with torch.no_grad():
-        model.states = model.network.feature_states(lambda: _graphs(model, cells))
+    model.states = _states(model, cells)
+    if blend is not None:
+        blend.finish()
     return history
+
+
+class _Blend:
+    """Factors beside the network: how many, and how much they count, by held-out cells."""
+
+    def __init__(self, model: GrapeModel, cells: EdgeCells, generator: torch.Generator) -> None:
+        self.model = model
+        self.cells = cells
+        self.seed = int(torch.randint(2**31, (), generator=generator))
+        self.rank = 0
+        self.share = 1.0
+
+    def put_aside(self, held_out: Tensor) -> None:
+        """Compare factors and network on cells that neither has seen."""
+        model = self.model
+        shown = self.cells.hide(held_out)
+        rows, columns, truth = (
+            each[held_out].cpu().numpy()
+            for each in (self.cells.observation, self.cells.feature, self.cells.value)
+        )
+        network = _network_values(model, shown, rows, columns, _states(model, shown))
+        matrix, best = _matrix(shown), np.inf
+        for rank in RANKS:
+            factors = fit_sparse_factors(matrix, rank=rank, seed=self.seed)
+            linear = predict_sparse(factors, matrix, rows, columns)
+            errors = [
+                float(np.abs(share * network + (1 - share) * linear - truth).mean())
+                for share in SHARES
+            ]
+            if min(errors) >= best:
+                break
+            best = min(errors)
+            self.rank, self.share = rank, float(SHARES[int(np.argmin(errors))])
+
+    def finish(self) -> None:
+        """Fit the factors to all cells, if they count."""
+        if self.share == 1:
+            return
+        factors = fit_sparse_factors(_matrix(self.cells), rank=self.rank, seed=self.seed)
+        shares = np.full(self.model.features.count, self.share)
+        self.model.linear = LinearPart(factors, shares)
+
+
+def _states(model: GrapeModel, cells: EdgeCells) -> FeatureStates:
+    with torch.no_grad():
+        return model.network.feature_states(lambda: _graphs(model, cells))
+
+
+def _matrix(cells: EdgeCells) -> Any:
+    """Return observed cells as a sparse matrix of scipy."""
+    sparse: Any = import_module("scipy.sparse")
+    ends = np.concatenate([[0], np.cumsum(cells.at_observation.cpu().numpy())])
+    value, feature = cells.value.double().cpu().numpy(), cells.feature.cpu().numpy()
+    return sparse.csr_matrix((value, feature, ends), (cells.n_observations, cells.n_features))
 
 
 def predict_pairs(
@@ -210,6 +274,20 @@ def predict_pairs(
         The cells to predict.
     """
     assert model.states is not None
+    predicted = _network_values(model, cells, rows, columns, model.states)
+    if model.linear is not None and rows.size:
+        share = model.linear.shares[columns]
+        linear = predict_sparse(model.linear.factors, _matrix(cells), rows, columns)
+        predicted = share * predicted + (1 - share) * linear
+    predicted = predicted * model.scaling.scale[columns] + model.scaling.center[columns]
+    column = model.schema.columns[0]
+    return np.clip(predicted, column.lower, column.upper)
+
+
+def _network_values(
+    model: GrapeModel, cells: EdgeCells, rows: IntArray, columns: IntArray, states: FeatureStates
+) -> FloatArray:
+    """Return what the network says about some cells, scaled."""
     wanted, which = np.unique(rows, return_inverse=True)
     order = np.argsort(which, kind="stable")
     by_row = which[order]
@@ -217,7 +295,7 @@ def predict_pairs(
     with torch.inference_mode():
         for part in _row_blocks(cells, wanted):
             graph = model.network.graph(cells.take(_rows(cells, wanted[part])), "edges")
-            observations = model.network.encode_observations(graph, model.states)
+            observations = model.network.encode_observations(graph, states)
             first, last = np.searchsorted(by_row, [part.start, part.stop])
             at = order[first:last]
             pairs = PairList(
@@ -226,11 +304,9 @@ def predict_pairs(
                 observations.shape[0],
                 model.features.count,
             )
-            value = model.network.predict(observations, model.states.final, pairs).value
+            value = model.network.predict(observations, states.final, pairs).value
             predicted[at] = value.double().cpu().numpy()
-    predicted = predicted * model.scaling.scale[columns] + model.scaling.center[columns]
-    column = model.schema.columns[0]
-    return np.clip(predicted, column.lower, column.upper)
+    return predicted
 
 
 def _graphs(model: GrapeModel, cells: EdgeCells) -> Iterator[Graph]:
