@@ -66,6 +66,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster() -> Any:
     from grapefill.distributed.cluster import connect
 
+    # Workers step back behind everything else by default, and would starve beside other tests.
+    os.environ["RAY_worker_niceness"] = "0"
     ray = connect("local", cpus=4)
     yield ray
     ray.shutdown()

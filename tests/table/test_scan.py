@@ -12,7 +12,8 @@ import pytest
 from grapefill.errors import InputError
 from grapefill.table import Scaling, Schema, Table
 from grapefill.table import scan as scan_module
-from grapefill.table.scan import RowSample, TableScan
+from grapefill.table.sample import RowSample
+from grapefill.table.scan import TableScan
 
 
 def make_table(rows: int = 300) -> pa.Table:

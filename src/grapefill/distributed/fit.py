@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from importlib import import_module
@@ -163,6 +164,8 @@ def _look(source: BatchSource, scanner: Scanner, pieces: Sequence[int]) -> list[
 
 
 def _train(work: _Work, workers: int, *, gpu: bool, resources: dict[str, float] | None) -> None:
+    # Importing torch in every worker takes longer than Ray's minute on a busy machine.
+    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "600")
     train: Any = import_module("ray.train")
     torch_train: Any = import_module("ray.train.torch")
     trainer = torch_train.TorchTrainer(

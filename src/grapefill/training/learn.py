@@ -10,7 +10,8 @@ import numpy as np
 from grapefill.errors import InputError
 from grapefill.files.batches import read_all
 from grapefill.graph import block_size
-from grapefill.table.scan import RowSample, TableScan
+from grapefill.table.sample import RowSample
+from grapefill.table.scan import TableScan
 from grapefill.training.fit import TREE_CELLS, TREE_ROWS
 from grapefill.training.model import describe_features
 from grapefill.training.stream import StreamedTable
