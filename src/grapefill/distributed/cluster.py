@@ -47,7 +47,8 @@ def connect(address: str | None = None, *, cpus: int = 1) -> Any:
             ray.init(address=LOCAL, num_cpus=count, include_dashboard=False, **options)
         else:
             ray.init(address=address, **options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:
+        # Ray raises all kinds, the plain `Exception` among them, for a start that takes too long.
         raise ConfigError(
             f"The Ray cluster {address!r} cannot be reached: {error}. Give the address of a running"
             " one, or 'local'."

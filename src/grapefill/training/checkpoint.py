@@ -48,12 +48,18 @@ class Checkpoint:
         What tells this fit from others, see `fingerprint_of`.
     seconds : float
         How often it is written.
+
+    Attributes
+    ----------
+    number : int
+        How many of this fit were written; the file holds its number.
     """
 
     def __init__(self, path: str | Path, fingerprint: str, *, seconds: float = SECONDS) -> None:
         self.path = Path(path)
         self.fingerprint = fingerprint
         self.seconds = seconds
+        self.number = 0
         self._written = time.perf_counter()
 
     @property
@@ -63,7 +69,12 @@ class Checkpoint:
 
     def write(self, saved: Saved) -> None:
         """Replace the file."""
-        description = {"fingerprint": self.fingerprint, "values": saved.values}
+        self.number += 1
+        description = {
+            "fingerprint": self.fingerprint,
+            "number": self.number,
+            "values": saved.values,
+        }
         write_model(self.path, estimator=KIND, tensors=saved.tensors, description=description)
         self._written = time.perf_counter()
 
@@ -87,6 +98,7 @@ class Checkpoint:
                 "seed; training starts afresh."
             )
             return None
+        self.number = file.description["number"]
         return Saved(file.tensors, file.description["values"])
 
     def remove(self) -> None:
