@@ -147,6 +147,9 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
     (False, [1.0, 2.0])
     """
 
+    # A sample of the rows that `partial_fit` has seen.
+    _seen: SeenRows | None = None
+
     def __init__(
         self,
         preset: str | Preset = "default",
@@ -280,7 +283,7 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         assert self.model_ is not None
         schema = self.schema_.widened(table)
         model = replace(self.model_.continued(preset), schema=schema)
-        seen = getattr(self, "_seen", None) or SeenRows.none(encoded.numbers.shape[1])
+        seen = self._seen or SeenRows.none(encoded.numbers.shape[1])
         numbers = np.concatenate([seen.numbers, encoded.numbers])
         generator = self._generator()
         history = self._train(model, numbers, generator)

@@ -125,7 +125,8 @@ def fit(
         _train(work, workers, gpu=gpu, resources=resources)
         fitted = GrapeImputer.load(folder / MODEL, o_edge=imputer.o_edge, device=imputer.device)
         (folder / MODEL).unlink()
-    return fitted
+    own = {name: getattr(imputer, name) for name in ("callbacks", "checkpoint", "verbose")}
+    return fitted.set_params(**own)
 
 
 def _source_of(dataset: Any, folder: Path) -> BatchSource:

@@ -10,6 +10,7 @@ import numpy as np
 from grapefill.errors import InputError
 from grapefill.files.batches import read_all
 from grapefill.graph import block_size
+from grapefill.table import Table
 from grapefill.table.sample import RowSample
 from grapefill.table.scan import TableScan
 from grapefill.training.fit import TREE_CELLS, TREE_ROWS
@@ -130,6 +131,8 @@ def learn_table(
     features = describe_features(schema)
     most = min(TREE_ROWS, block_size(features, TREE_CELLS))
     places, sample = learned.sample.taken(most)
+    # Trivial for a schema that was learned just now, and needed for one of an earlier fit.
+    schema.check(Table.wrap(sample, missing_values=scanner.missing_values))
     n_pieces = 1 + max(learned.rows) if source.rows is None else len(source.rows)
     table = StreamedTable(
         source,

@@ -116,11 +116,12 @@ class SparseTrainer(Trainer):
             return torch.zeros(edges, dtype=torch.bool)
         rate = min(self.config.validation, MOST_HELD_OUT / max(1, edges))
         chance = torch.rand(edges, generator=self.generator)
-        held_out = (chance < rate).to(cells.value.device)
+        held_out: Tensor = (chance < rate).to(cells.value.device)
         left = cells.at_feature - torch.bincount(
             cells.feature[held_out], minlength=cells.n_features
         )
-        return held_out & (left > 0)[cells.feature]
+        spare: Tensor = (left > 0)[cells.feature]
+        return held_out & spare
 
     def _look_at(self, rows: Any) -> Any:
         cells = self.cells if isinstance(rows, slice) else self.cells.take(rows)
