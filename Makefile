@@ -1,12 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test test-spark lint format bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
 
 # Every install is held to constraints.txt: a bare torch range may bring gigabytes of GPU libraries.
 $(INSTALLED): pyproject.toml constraints.txt
@@ -22,6 +22,17 @@ demo: $(INSTALLED)  ## Fill a real table and show it before and after
 test: lint  ## Lint, check types, run every test and print coverage
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --cov
 
+# pyspark is half a gigabyte, so it has an environment of its own and is no part of `make test`.
+.venv-spark/.installed: pyproject.toml constraints.txt
+	test -x .venv-spark/bin/python || $(PYTHON) -m venv .venv-spark
+	PIP_CONSTRAINT=constraints.txt .venv-spark/bin/python -m pip install --quiet \
+		--disable-pip-version-check -c constraints.txt --editable '.[spark]' \
+		pandas hypothesis pytest pytest-timeout pytest-cov
+	@touch $@
+
+test-spark: .venv-spark/.installed  ## Fill a Spark DataFrame (needs Java 17)
+	.venv-spark/bin/python -m pytest tests/distributed/test_spark.py -m spark
+
 lint: $(INSTALLED)  ## Check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -35,5 +46,5 @@ bench: $(INSTALLED)  ## Measure speed and memory on this machine
 	$(BIN)/python -m benchmarks speed
 
 clean:  ## Remove the environment, caches and outputs
-	rm -rf .venv build dist demo-output .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-spark build dist demo-output .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -6,15 +6,17 @@ import argparse
 
 import torch
 
-from benchmarks import accuracy, files, labels, paper, scale, speed
+from benchmarks import accuracy, faults, files, labels, paper, scale, speed, wide
 
 EXPERIMENTS = {
     "accuracy": accuracy,
+    "faults": faults,
     "files": files,
     "labels": labels,
     "paper": paper,
     "scale": scale,
     "speed": speed,
+    "wide": wide,
 }
 
 

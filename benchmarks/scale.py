@@ -14,6 +14,7 @@ from benchmarks.data import load_features
 from benchmarks.methods import chained_extra_trees
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes
 from benchmarks.runner import in_own_process
+from benchmarks.stream import measure_stream
 from grapefill import GrapeImputer
 from grapefill.evaluate import draw_mask
 
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--presets", nargs="+", default=["fast", "default"])
     parser.add_argument("--rows", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--seed", type=int, default=100)
+    parser.add_argument("--folder", help="where part stream puts its rows, emptied afterwards")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -46,6 +48,40 @@ def run(arguments: argparse.Namespace) -> None:
     for part in ("transform", "fit"):
         if part in arguments.parts:
             _long(part, presets, arguments)
+    if "stream" in arguments.parts:
+        _stream(presets, arguments)
+
+
+def _stream(presets: list[str], arguments: argparse.Namespace) -> None:
+    rows = []
+    for method in presets:
+        for n_rows in arguments.rows:
+            fields = {"part": "stream", "dataset": "folder", "method": method, "rows": n_rows}
+            fields["folder"] = arguments.folder and f"{arguments.folder}/{n_rows}"
+            result = _measure(measure_stream, fields, arguments)
+            rows.append(
+                [
+                    method,
+                    f"{n_rows:,}",
+                    f"{result['input_mb']:,}",
+                    f"{result['fit_seconds']:,.0f}",
+                    f"{result['fit_cpu_seconds']:,.0f}",
+                    f"{n_rows / result['apply_seconds']:,.0f}",
+                    f"{n_rows / result['apply_cpu_seconds']:,.0f}",
+                    f"{result['mb']:,}",
+                ]
+            )
+    header = [
+        "stream",
+        "rows",
+        "MB of files",
+        "fit, s",
+        "fit, CPU s",
+        "apply, rows/s",
+        "apply, rows/CPU s",
+        "peak MB",
+    ]
+    print(markdown_table(header, rows))
 
 
 def _new_rows(presets: list[str], arguments: argparse.Namespace) -> None:

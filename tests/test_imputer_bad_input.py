@@ -113,7 +113,9 @@ class TestNoCells:
         "thing", ["text", None, 3.0, np.array([1.0, 2.0]), [[1.0], [1.0, 2.0]]]
     )
     def test_no_table_at_all(self, thing):
-        with pytest.raises(InputError, match=r"Pass a 2-D|Reshape|same number of cells"):
+        with pytest.raises(
+            InputError, match=r"Pass a 2-D|Reshape|same number of cells|no such file or folder"
+        ):
             quick().fit(thing)
 
 

@@ -15,7 +15,7 @@ LEVELS = [
     ["report"],
     ["distributed"],
     ["comparing"],
-    ["imputer", "predictor"],
+    ["imputer", "predictor", "sparse"],
     ["estimator"],
     ["uncertainty"],
     ["evaluate"],

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from grapefill.evaluate import ampute, describe
     from grapefill.imputer import GrapeImputer
     from grapefill.predictor import GrapeClassifier, GrapeRegressor
+    from grapefill.sparse import SparseImputer
     from grapefill.uncertainty import pool
 
 __all__ = [
     "GrapeClassifier",
     "GrapeImputer",
     "GrapeRegressor",
+    "SparseImputer",
     "__version__",
     "ampute",
     "compare",
@@ -27,6 +29,7 @@ _HOMES = {
     "GrapeClassifier": "grapefill.predictor",
     "GrapeImputer": "grapefill.imputer",
     "GrapeRegressor": "grapefill.predictor",
+    "SparseImputer": "grapefill.sparse",
     "ampute": "grapefill.evaluate",
     "compare": "grapefill.comparing",
     "describe": "grapefill.evaluate",

@@ -26,6 +26,7 @@ from grapefill.training.fit import fit_model
 from grapefill.training.model import GrapeModel
 from grapefill.training.parameters import from_plain, plain_settings, to_plain
 from grapefill.training.summary import summarise
+from grapefill.training.team import ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from grapefill.table import Kind
     from grapefill.table.arrays import FloatArray
     from grapefill.training import Callback
+    from grapefill.training.stream import StreamedRows
+    from grapefill.training.team import Team
 
 
 class GrapeEstimator(BaseEstimator):
@@ -294,10 +297,15 @@ class GrapeEstimator(BaseEstimator):
         generator: torch.Generator,
         *,
         label_weights: FloatArray | None = None,
+        stream: StreamedRows | None = None,
+        team: Team = ALONE,
+        checkpoint: Checkpoint | None = None,
     ) -> History:
         model.to(resolve_device(self.device))
-        observed = float((~np.isnan(numbers)).mean())
+        observed = float((~np.isnan(numbers)).mean()) if stream is None else stream.table.observed
         model.layout = choose_layout(self.layout, observed, purpose="filling")
+        if checkpoint is None:
+            checkpoint = self._checkpoint(model, numbers, generator, label_weights, stream)
         with ExitStack() as stack:
             callbacks = list(self.callbacks or ())
             if self.verbose:
@@ -310,7 +318,9 @@ class GrapeEstimator(BaseEstimator):
                 time_limit=self.time_limit,
                 callbacks=callbacks,
                 label_weights=label_weights,
-                checkpoint=self._checkpoint(model, numbers, generator, label_weights),
+                checkpoint=checkpoint,
+                stream=stream,
+                team=team,
             )
 
     def _checkpoint(
@@ -319,11 +329,14 @@ class GrapeEstimator(BaseEstimator):
         numbers: FloatArray,
         generator: torch.Generator,
         label_weights: FloatArray | None,
+        stream: StreamedRows | None,
     ) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
         weights = None if label_weights is None else label_weights.tolist()
-        fingerprint = fingerprint_of(numbers, model.preset, generator.initial_seed(), weights)
+        rows = None if stream is None else list(stream.table.rows)
+        seed = generator.initial_seed()
+        fingerprint = fingerprint_of(numbers, model.preset, seed, weights, rows)
         given = self.checkpoint
         file = given if isinstance(given, CheckpointFile) else CheckpointFile(given)
         return Checkpoint(file, fingerprint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -11,9 +12,12 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from grapefill.errors import ConfigError
 from grapefill.estimator import GrapeEstimator
+from grapefill.files.batches import as_source
 from grapefill.settings import check_word
 from grapefill.table import Kind, Schema, Table
+from grapefill.table.encode import join_strangers, warn_strangers
 from grapefill.table.output import append_columns, as_pandas
 from grapefill.table.usable import (
     indicator_name,
@@ -22,19 +26,32 @@ from grapefill.table.usable import (
     require_observed,
 )
 from grapefill.training import History, Preset, Progress
+from grapefill.training.arriving import SeenRows
 from grapefill.training.device import resolve_device
 from grapefill.training.fill import fill_holes
+from grapefill.training.learn import Scanner, learn_table, read_small
 from grapefill.training.model import GrapeModel
+from grapefill.training.stream import StreamedRows
+from grapefill.training.team import ALONE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import torch
     from torch import nn
 
+    from grapefill.files.batches import BatchSource
     from grapefill.graph import Layout
     from grapefill.table.cells import Fill
+    from grapefill.table.encode import Strangers
     from grapefill.training import CheckpointFile
+    from grapefill.training.checkpoint import Checkpoint
+    from grapefill.training.stream import StreamedTable
+    from grapefill.training.team import Team
+
+
+LEFT_OUT = "They are left out of the result unless keep_empty_features=True."
 
 
 class GrapeImputer(TransformerMixin, GrapeEstimator):
@@ -132,6 +149,9 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
     (False, [1.0, 2.0])
     """
 
+    # A sample of the rows that `partial_fit` has seen.
+    _seen: SeenRows | None = None
+
     def __init__(
         self,
         preset: str | Preset = "default",
@@ -175,7 +195,10 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         Parameters
         ----------
         X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
-            The table.
+            The table. Also what is too large for memory: the path of a Parquet file or of a folder
+            of them, a pyarrow Dataset, or a function that returns an iterator of record batches
+            anew at every call. It is read a few times, some rows at a time; a small one is read
+            as a whole, and gives what a pyarrow Table of its rows gives.
         y : ignored
             Present for scikit-learn's interface.
 
@@ -188,6 +211,12 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         check_word("graph_from", self.graph_from, ("fit", "transform"))
         preset = self._checked_preset()
         resolve_device(self.device)
+        source = as_source(X)
+        if source is not None:
+            small = read_small(source)
+            if small is None:
+                return self._fit_source(source, preset)
+            X = small
         table = Table.wrap(X, missing_values=self.missing_values)
         generator = self._generator()
         model: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
@@ -207,6 +236,117 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         self.model_, self.history_ = model, history
         self._remember(schema)
         self.indicator_columns_ = tuple(j for j in range(table.n_columns) if table.missing(j).any())
+        self._seen = None
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Go on learning, from rows that have arrived since.
+
+        The first call is a `fit`. Every further one trains the network on the new rows and on a
+        sample of up to 50,000 rows seen before, so that what they taught is not forgotten. Kinds,
+        categories and scaling stay those of the first call; a category that was not there then is
+        left as it is, with a warning. Ranges of numbers and dates are widened to those of the new
+        rows. Trees and their weights are made anew. The sample is kept in memory and in a pickle,
+        not in a model file: after `load`, learning goes on from new rows alone.
+
+        Parameters
+        ----------
+        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+            New rows, with the columns of the first call.
+        y : ignored
+            Present for scikit-learn's interface.
+
+        Returns
+        -------
+        GrapeImputer
+            The fitted imputer.
+
+        Examples
+        --------
+        >>> X = np.column_stack([np.arange(40.0), np.arange(40.0) * 2])
+        >>> imputer = GrapeImputer("fast", settings={"max_steps": 5}, random_state=0)
+        >>> for start in (0, 20):
+        ...     imputer = imputer.partial_fit(X[start : start + 20])
+        >>> imputer.schema_.columns[1].upper
+        78.0
+        """
+        del y
+        if getattr(self, "model_", None) is None:
+            self.fit(X)
+            if self.model_ is not None:
+                table = Table.wrap(X, missing_values=self.missing_values)
+                numbers = self.schema_.encode(table, warn=False).numbers
+                self._seen = SeenRows.none(numbers.shape[1]).joined(numbers, seed=0)
+            return self
+        preset = self._checked_preset()
+        table = self._checked_table(X)
+        encoded = self.schema_.encode(table)
+        require_observed(encoded)
+        assert self.model_ is not None
+        schema = self.schema_.widened(table)
+        model = replace(self.model_.continued(preset), schema=schema)
+        seen = self._seen or SeenRows.none(encoded.numbers.shape[1])
+        numbers = np.concatenate([seen.numbers, encoded.numbers])
+        generator = self._generator()
+        history = self._train(model, numbers, generator)
+        self.model_, self.history_ = model, history
+        self._remember(schema)
+        self.indicator_columns_ = tuple(
+            j
+            for j in range(table.n_columns)
+            if j in self.indicator_columns_ or table.missing(j).any()
+        )
+        self._seen = seen.joined(encoded.numbers, seed=generator.initial_seed())
+        return self
+
+    def _fit_source(self, source: BatchSource, preset: Preset) -> Self:
+        """Learn from a table that is read some rows at a time."""
+        generator = self._generator()
+        model: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
+        scanner = Scanner(self.kinds, self.missing_values, generator.initial_seed())
+        learned = scanner.join(scanner.look(source.stream()))
+        previous = None if model is None else model.schema
+        table = learn_table(source, learned, preset, scanner=scanner, schema=previous)
+        holes = learned.scan.with_holes()
+        return self._fit_table(table, holes, preset, generator=generator, previous=model)
+
+    def _fit_table(
+        self,
+        table: StreamedTable,
+        holes: tuple[int, ...],
+        preset: Preset,
+        *,
+        generator: torch.Generator,
+        previous: GrapeModel | None = None,
+        team: Team = ALONE,
+        shards: Sequence[int] | None = None,
+        n_shards: int = 1,
+        checkpoint: Checkpoint | None = None,
+    ) -> Self:
+        """Learn from the rows of a source, perhaps in a team where each has some shards of them."""
+        if previous is None and not self.keep_empty_features:
+            report_useless(table.schema, consequence=LEFT_OUT)
+        model, history = previous, History()
+        if table.schema.features:
+            if previous is None:
+                model = GrapeModel.create(
+                    table.schema,
+                    table.sample,
+                    preset,
+                    generator=generator,
+                    o_edge=self.o_edge,
+                    scaling=table.scaling,
+                )
+            else:
+                model = previous.continued(preset)
+            stream = StreamedRows(table, model.cells, shards=shards, n_shards=n_shards)
+            history = self._train(
+                model, table.sample, generator, stream=stream, team=team, checkpoint=checkpoint
+            )
+        self.model_, self.history_ = model, history
+        self._remember(table.schema)
+        self.indicator_columns_ = holes
+        self._seen = None
         return self
 
     def transform(self, X: Any) -> Any:
@@ -224,19 +364,64 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
             order and names are kept.
         """
         check_is_fitted(self)
-        table = self._checked_table(X)
-        fills = self._zeros(table)
-        if self.model_ is not None:
-            fills |= fill_holes(self.model_, table, graph_from=self.graph_from)
-        filled = table.rebuild(fills, self._kept_columns(self.schema_))
-        if self.add_indicator:
-            names = [indicator_name(table.labels[j]) for j in self.indicator_columns_]
-            filled = append_columns(
-                filled, names, [table.missing(j) for j in self.indicator_columns_]
-            )
+        filled = self._fill(X)
         wanted = _get_output_config("transform", self)["dense"]
         # scikit-learn would read polars as an array of objects, and pyarrow not at all.
         return as_pandas(filled) if wanted == "pandas" else filled
+
+    def transform_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Fill the holes of a table that comes in batches, one after the other.
+
+        Memory does not grow with the number of batches, and every row is filled exactly as
+        `transform` would fill it. Batches of thousands of rows are faster than small ones.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch or pyarrow.Table
+            Rows of a table with the columns seen in fit.
+
+        Returns
+        -------
+        iterator of pyarrow.RecordBatch
+            One for each given, in the same order, with the same rows. Of categories that were not
+            there at fit it warns once, in the end.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> table = pa.table({"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, None, 6.0, 8.0]})
+        >>> imputer = GrapeImputer("fast", random_state=0).fit(table)
+        >>> filled = imputer.transform_batches(table.to_batches(max_chunksize=3))
+        >>> [batch.num_rows for batch in filled]
+        [3, 1]
+        """
+        check_is_fitted(self)
+        if self.graph_from == "transform":
+            raise ConfigError(
+                'graph_from="transform" needs all rows at once, which batches are not. Use '
+                'graph_from="fit", or transform.'
+            )
+        return self._fill_batches(batches)
+
+    def _fill_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
+        from grapefill.table.arrow_frame import as_batch, as_table
+
+        strangers: list[Strangers] = []
+        for batch in batches:
+            yield as_batch(self._fill(as_table(batch), strangers))
+        warn_strangers(join_strangers(strangers))
+
+    def _fill(self, X: Any, strangers: list[Strangers] | None = None) -> Any:
+        """Return a table filled, in the container it came in."""
+        table = self._checked_table(X)
+        fills = self._zeros(table)
+        if self.model_ is not None:
+            fills |= fill_holes(self.model_, table, graph_from=self.graph_from, strangers=strangers)
+        filled = table.rebuild(fills, self._kept_columns(self.schema_))
+        if not self.add_indicator:
+            return filled
+        names = [indicator_name(table.labels[j]) for j in self.indicator_columns_]
+        return append_columns(filled, names, [table.missing(j) for j in self.indicator_columns_])
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Any:
         """Return the names of the columns that transform gives.
@@ -260,10 +445,7 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         if previous is None:
             schema = Schema.infer(table, kinds=self.kinds)
             if not self.keep_empty_features:
-                report_useless(
-                    schema,
-                    consequence="They are left out of the result unless keep_empty_features=True.",
-                )
+                report_useless(schema, consequence=LEFT_OUT)
         else:
             schema = previous.schema
             schema.check(table, estimator=type(self).__name__)

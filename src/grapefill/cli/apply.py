@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grapefill.cli.arguments import File, Output, Reading, Running
+from grapefill.cli.arguments import File, Output, Ray, Reading, Running
 from grapefill.cli.columns import Plan, select_columns
 from grapefill.cli.impute import fill, show_result
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
+from grapefill.errors import InputError
 
 if TYPE_CHECKING:
     from grapefill.estimator import GrapeEstimator
@@ -22,7 +24,9 @@ Examples:
 
   grapefill fit data.csv --model prices.grape
 
-  grapefill apply prices.grape new.csv -o filled.csv"""
+  grapefill apply prices.grape new.csv -o filled.csv
+
+  grapefill apply prices.grape folder/ -o filled-folder/"""
 
 
 def apply(
@@ -34,6 +38,7 @@ def apply(
     device: str | None = None,
     reading: Reading = Reading(),
     running: Running = Running(),
+    ray: Ray = Ray(),
 ) -> None:
     """Fill a table, or predict from it, with a model that was kept.
 
@@ -44,23 +49,37 @@ def apply(
     model
         The file of the model, from 'grapefill fit', 'impute' or 'predict' with --model.
     data
-        A table with the same columns; - for standard input.
+        A table with the same columns, - for standard input, or a folder of Parquet files. If
+        filling a folder is cut off, the same command goes on with it.
     output
-        Where the result goes, - for standard output. Without it, -filled or -predicted is added to
-        the name.
+        Where the result goes, - for standard output; for a folder, another folder. Without it,
+        -filled or -predicted is added to the name.
     device
         Where to compute: auto, cpu, cuda or mps.
     """
     from grapefill.cli.predict import predict_rows
+    from grapefill.cli.stream import (
+        apply_to_folder,
+        apply_to_large_file,
+        fingerprint_of_file,
+        is_large,
+    )
     from grapefill.files.places import check_output
+    from grapefill.files.table_file import read_options
 
     terminal = Terminal.current(quiet=running.quiet)
     started = time.perf_counter()
-    if output is not None:
+    folder = Path(data).is_dir()
+    if output is not None and not folder:
         check_output(output, inputs=[data, model], overwrite=running.overwrite)
     estimator = _load(model, device)
     predicts = hasattr(estimator, "predict")
-    if output is None:
+    if predicts and folder:
+        raise InputError(
+            f"{data!r} is a folder, which only models that fill can be applied to. Predict from "
+            "its files one by one."
+        )
+    if output is None and not folder:
         output = default_output(data, "predicted" if predicts else "filled")
         check_output(output, inputs=[data, model], overwrite=running.overwrite)
     notes = estimator.notes_
@@ -72,11 +91,32 @@ def apply(
     )
     types = dict(notes.get("types") or _types_of(estimator))
     if predicts:
+        assert output is not None
         predict_rows(estimator, data, output, reading, running, types=types)
+        return
+    plan = Plan.from_dict(notes.get("plan", {}))
+    if folder:
+        apply_to_folder(
+            estimator,
+            plan,
+            data,
+            output,
+            fingerprint=fingerprint_of_file(model),
+            na=reading.na,
+            running=running,
+            terminal=terminal,
+            work=ray.fill,
+        )
+        return
+    if ray.address is not None:
+        raise InputError(f"--ray is for folders, and {data!r} is a file. Leave it out.")
+    assert output is not None
+    if is_large(data, output):
+        options = read_options(types, **reading.options())
+        apply_to_large_file(estimator, plan, data, output, options=options, terminal=terminal)
         return
     file = open_table(data, reading, types, terminal)
     file.check_target(output)
-    plan = Plan.from_dict(notes.get("plan", {}))
     table = select_columns(estimator, plan.prepare(file), file.name)
     filled = fill(estimator, plan, table, terminal)
     file.write(output, filled, overwrite=running.overwrite)

@@ -17,6 +17,7 @@ __all__ = [
     "Columns",
     "File",
     "Output",
+    "Ray",
     "Reading",
     "Running",
     "Seed",
@@ -29,6 +30,7 @@ _TRAINING = Group("Training", sort_key=2)
 _COLUMNS = Group("Columns", sort_key=3)
 _READING = Group("Reading the file", sort_key=4)
 _RUNNING = Group("Running", sort_key=5)
+_RAY = Group("Many workers", sort_key=6)
 
 # Without the empty word, every list has an option that empties it.
 _REPEAT = Parameter(negative="", show_default=False)
@@ -210,6 +212,34 @@ class Running:
     overwrite: Annotated[bool, _PLAIN] = False
     quiet: Annotated[bool, _PLAIN, Parameter(name=["--quiet", "-q"])] = False
     debug: Annotated[bool, _PLAIN] = False
+
+
+@Parameter(name="*", group=_RAY)
+@dataclass(frozen=True, kw_only=True)
+class Ray:
+    """Workers for folders of Parquet files.
+
+    Parameters
+    ----------
+    address
+        Work on a Ray cluster: its address, or local for workers on this machine.
+    workers
+        How many workers.
+    """
+
+    address: Annotated[str | None, Parameter(name="--ray", metavar="ADDRESS")] = None
+    workers: Annotated[int, Parameter(name="--workers", show_default=True)] = 2
+
+    @property
+    def fill(self) -> Any:
+        """What fills files on the cluster; None without one."""
+        if self.address is None:
+            return None
+        from functools import partial
+
+        from grapefill.distributed import fill_files
+
+        return partial(fill_files, workers=self.workers, address=self.address)
 
 
 def read_seconds(text: str, option: str) -> float:

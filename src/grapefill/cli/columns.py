@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from grapefill.errors import ConfigError, InputError, warn
 
@@ -17,6 +17,21 @@ if TYPE_CHECKING:
     from grapefill.files import TableFile
 
 __all__ = ["Plan", "find_columns", "select_columns", "text_columns"]
+
+
+class Rows(Protocol):
+    """A file, or some rows of one."""
+
+    @property
+    def frame(self) -> Any:
+        """The pyarrow table."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+
+    def where(self, row: int) -> str:
+        """Return what to call a row in a message."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +53,7 @@ class Plan:
     bounds: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
     @classmethod
-    def make(cls, columns: Columns, file: TableFile) -> Plan:
+    def make(cls, columns: Columns, file: Rows) -> Plan:
         """Read the options and hold them against the columns of a file.
 
         Raises
@@ -90,8 +105,8 @@ class Plan:
             warn(f"These columns have no value and stay empty: {listed}.")
         return Plan(self.kinds | dict.fromkeys(empty, "passthrough"), self.levels, self.bounds)
 
-    def prepare(self, file: TableFile) -> Any:
-        """Return the table of a file with its levels in their order."""
+    def prepare(self, file: Rows) -> Any:
+        """Return the table of a file, or some of its rows, with the levels in their order."""
         pa: Any = import_module("pyarrow")
         pc: Any = import_module("pyarrow.compute")
         frame = file.frame
@@ -113,7 +128,8 @@ class Plan:
                 pa.DictionaryArray.from_arrays(chunk, known, ordered=True) for chunk in codes.chunks
             ]
             at = frame.column_names.index(name)
-            frame = frame.set_column(at, name, pa.chunked_array(chunks))
+            kind = pa.dictionary(codes.type, known.type, ordered=True)
+            frame = frame.set_column(at, name, pa.chunked_array(chunks, type=kind))
         return frame
 
     def hold(self, before: Any, after: Any) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
+from grapefill.cli.arguments import Columns, File, Output, Ray, Reading, Running, Training
 from grapefill.cli.columns import Plan, text_columns
+from grapefill.cli.stream import apply_to_folder, open_source, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
     check_outputs,
@@ -20,6 +22,7 @@ from grapefill.cli.work import (
     remove_checkpoint,
     train,
 )
+from grapefill.errors import ConfigError
 
 if TYPE_CHECKING:
     from grapefill.files import TableFile
@@ -83,6 +86,9 @@ def impute(
     from grapefill.files.places import open_output
 
     terminal = Terminal.current(quiet=running.quiet)
+    if streams(data):
+        _impute_folder(data, output, model, report, indicator, training, columns, reading, running)
+        return
     output = default_output(data, "filled") if output is None else output
     check_outputs(output, model, report, inputs=[data], overwrite=running.overwrite)
     started = time.perf_counter()
@@ -94,7 +100,7 @@ def impute(
     page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)
     if model is not None:
-        imputer.save(model, notes=_notes(file, plan, reading))
+        imputer.save(model, notes=_notes(file.types, plan, reading))
     if report is not None and page is not None:
         with open_output(report) as place:
             place.write(page.encode())
@@ -116,6 +122,7 @@ def fit(
     columns: Columns = Columns(),
     reading: Reading = Reading(),
     running: Running = Running(),
+    ray: Ray = Ray(),
 ) -> None:
     """Learn from a table, to fill others like it with 'grapefill apply'.
 
@@ -123,7 +130,7 @@ def fit(
     ----------
     data
         The table: CSV, TSV, Parquet, Feather, Arrow, Excel or JSON lines, perhaps with .gz or .zst
-        behind it; - for standard input.
+        behind it; - for standard input; or a folder of Parquet files.
     model
         The file for the model. If training is cut off, the same command goes on with it.
     indicator
@@ -131,12 +138,62 @@ def fit(
     """
     terminal = Terminal.current(quiet=running.quiet)
     check_outputs(model, inputs=[data], overwrite=running.overwrite)
-    file, plan, table = _open(data, columns, reading, terminal)
+    table: Any
+    if streams(data):
+        table, plan = open_source(data, columns, reading)
+        types: dict[str, Any] = {}
+    elif ray.address is not None:
+        raise ConfigError(f"--ray is for folders, and {data!r} is a file. Leave it out.")
+    else:
+        file, plan, table = _open(data, columns, reading, terminal)
+        types = file.types
     checkpoint = training.checkpoint(model)
-    imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
-    imputer.save(model, notes=_notes(file, plan, reading))
+    imputer = _fit(
+        table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint, ray=ray
+    )
+    imputer.save(model, notes=_notes(types, plan, reading))
     remove_checkpoint(checkpoint)
     terminal.show(imputer.summary(), "", f"The model: {model}")
+
+
+def _impute_folder(  # noqa: PLR0917 - the options of the command, in their order
+    data: str,
+    output: str | None,
+    model: str | None,
+    report: str | None,
+    indicator: bool,
+    training: Training,
+    columns: Columns,
+    reading: Reading,
+    running: Running,
+) -> None:
+    """Learn from a folder of Parquet files and fill them."""
+    terminal = Terminal.current(quiet=running.quiet)
+    if report is not None:
+        raise ConfigError("A report is of a table in memory, and cannot be made of a folder.")
+    if not Path(data).is_dir():
+        raise ConfigError(
+            f"{data!r} is too large for memory. Use 'grapefill fit' and 'grapefill apply', which "
+            "read it some rows at a time."
+        )
+    check_outputs(model, inputs=[data], overwrite=running.overwrite)
+    source, plan = open_source(data, columns, reading)
+    checkpoint = training.checkpoint(model)
+    imputer = _fit(source, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
+    if model is not None:
+        imputer.save(model, notes=_notes({}, plan, reading))
+    apply_to_folder(
+        imputer,
+        plan,
+        data,
+        output,
+        # The same settings and seed give the same model.
+        fingerprint=repr(training.parameters()),
+        na=reading.na,
+        running=running,
+        terminal=terminal,
+    )
+    remove_checkpoint(checkpoint)
 
 
 def _open(
@@ -155,6 +212,7 @@ def _fit(
     *,
     indicator: bool,
     checkpoint: CheckpointFile | None,
+    ray: Ray = Ray(),
 ) -> GrapeImputer:
     from grapefill.imputer import GrapeImputer
 
@@ -166,7 +224,17 @@ def _fit(
             checkpoint=checkpoint,
             callbacks=callbacks,
         )
-        return imputer.fit(table)
+        if ray.address is None:
+            return imputer.fit(table)
+        from grapefill.distributed import fit as fit_on_cluster
+
+        assert checkpoint is not None
+        storage = f"{checkpoint.path}.training"
+        fitted = fit_on_cluster(
+            table, imputer, workers=ray.workers, address=ray.address, storage=storage
+        )
+        shutil.rmtree(storage)
+        return fitted
 
     return train(terminal, start, checkpoint)
 
@@ -177,10 +245,10 @@ def fill(imputer: GrapeImputer, plan: Plan, table: Any, terminal: Terminal) -> A
     return plan.hold(table, filled)
 
 
-def _notes(file: TableFile, plan: Plan, reading: Reading) -> dict[str, Any]:
+def _notes(types: dict[str, Any], plan: Plan, reading: Reading) -> dict[str, Any]:
     """Return what 'apply' has to know besides the model."""
     kept = {"na": list(reading.na), "only_na": reading.only_na}
-    return {"types": file.types, "plan": plan.to_dict(), "reading": kept}
+    return {"types": types, "plan": plan.to_dict(), "reading": kept}
 
 
 def _page(imputer: GrapeImputer, table: Any, data: str, terminal: Terminal) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from grapefill.files.options import ReadOptions
     from grapefill.files.places import Place
 
-__all__ = ["ArrowFile", "ParquetFile"]
+__all__ = ["ArrowFile", "ParquetFile", "parquet_options", "with_changes", "without_marks"]
 
 pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
@@ -53,7 +53,7 @@ class TypedFile(TableFile):
         self._check_names()
         if not self.table.num_rows or not self.table.num_columns:
             raise InputError(f"{self.name} has no rows: there is nothing to fill or to learn from.")
-        self.frame = _without_marks(self.table, options.na)
+        self.frame = without_marks(self.table, options.na)
 
     kind = ""
 
@@ -77,19 +77,7 @@ class TypedFile(TableFile):
 
     def _changed(self, changes: Changes) -> Any:
         """Return the table of the file with the changes made, its schema as it was."""
-        try:
-            table = apply_changes(self.table, changes)
-        except pa.ArrowException as error:
-            raise OutputError(
-                f"{self.name} cannot hold what is to be filled in: {error}. Nothing was written."
-            ) from error
-        fields = [
-            field if field.type == table.schema.field(j).type else table.schema.field(j)
-            for j, field in enumerate(self.table.schema)
-        ]
-        added = [pa.field(name, column.type) for name, column in changes.added]
-        schema = pa.schema([*fields, *added], metadata=self.table.schema.metadata)
-        return pa.Table.from_arrays(table.columns, schema=schema)
+        return with_changes(self.table, changes, self.name)
 
 
 class ParquetFile(TypedFile):
@@ -104,25 +92,10 @@ class ParquetFile(TypedFile):
 
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
         table, old = self._changed(changes), self._metadata
-        compression: Any = "snappy"
-        group = None
-        if old.num_row_groups:
-            first = old.row_group(0)
-            group = first.num_rows
-            codecs = [first.column(k).compression for k in range(first.num_columns)]
-            codecs = ["NONE" if codec == "UNCOMPRESSED" else codec for codec in codecs]
-            # Columns of nested types are several here, so by name only where that is clear.
-            names = [first.column(k).path_in_schema for k in range(first.num_columns)]
-            compression = codecs[0]
-            if len(set(codecs)) > 1:
-                usual = max(codecs, key=codecs.count)
-                compression = dict.fromkeys(table.column_names, usual)
-                compression |= dict(zip(names, codecs, strict=True))
-        version = old.format_version if old.format_version in ("1.0", "2.4", "2.6") else "2.6"
+        group = old.row_group(0).num_rows if old.num_row_groups else None
+        options = parquet_options(old, table.column_names)
         buffer = io.BytesIO()
-        import_module("pyarrow.parquet").write_table(
-            table, buffer, row_group_size=group, compression=compression, version=version
-        )
+        import_module("pyarrow.parquet").write_table(table, buffer, row_group_size=group, **options)
         return [buffer.getvalue()]
 
 
@@ -155,7 +128,48 @@ class ArrowFile(TypedFile):
         return [buffer.getvalue()]
 
 
-def _without_marks(table: Any, marks: tuple[str, ...]) -> Any:
+def with_changes(table: Any, changes: Changes, name: str) -> Any:
+    """Return a table with changes made, its schema as it was.
+
+    Raises
+    ------
+    OutputError
+        If a column cannot hold a value.
+    """
+    try:
+        changed = apply_changes(table, changes)
+    except pa.ArrowException as error:
+        raise OutputError(
+            f"{name} cannot hold what is to be filled in: {error}. Nothing was written."
+        ) from error
+    fields = [
+        field if field.type == changed.schema.field(j).type else changed.schema.field(j)
+        for j, field in enumerate(table.schema)
+    ]
+    added = [pa.field(label, column.type) for label, column in changes.added]
+    schema = pa.schema([*fields, *added], metadata=table.schema.metadata)
+    return pa.Table.from_arrays(changed.columns, schema=schema)
+
+
+def parquet_options(old: Any, columns: list[str]) -> dict[str, Any]:
+    """Return how to write a Parquet file like one with this footer: compression and version."""
+    compression: Any = "snappy"
+    if old.num_row_groups:
+        first = old.row_group(0)
+        codecs = [first.column(k).compression for k in range(first.num_columns)]
+        codecs = ["NONE" if codec == "UNCOMPRESSED" else codec for codec in codecs]
+        # Columns of nested types are several here, so by name only where that is clear.
+        names = [first.column(k).path_in_schema for k in range(first.num_columns)]
+        compression = codecs[0]
+        if len(set(codecs)) > 1:
+            usual = max(codecs, key=codecs.count)
+            compression = dict.fromkeys(columns, usual)
+            compression |= dict(zip(names, codecs, strict=True))
+    version = old.format_version if old.format_version in ("1.0", "2.4", "2.6") else "2.6"
+    return {"compression": compression, "version": version}
+
+
+def without_marks(table: Any, marks: tuple[str, ...]) -> Any:
     """Return a table with null in the cells that equal a mark, compared as the column's type."""
     if not marks:
         return table

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
 
-__all__ = ["TableFile", "read_table"]
+__all__ = ["TableFile", "read_options", "read_table"]
 
 
 class TableFile(ABC):
@@ -190,15 +190,23 @@ def read_table(
     content = read_content(place)
     found = find_format(place, content, format)
     place = Place(place.path, found, place.compression, place.suffix)
+    read = _reader(found)
+    file: TableFile = read(place, content, read_options(types, **options))
+    return file
+
+
+def read_options(
+    types: Mapping[str, ColumnFormat | Mapping[str, Any] | str] | None = None, **options: Any
+) -> ReadOptions:
+    """Return options of `read_table` as one object, without that of the format."""
+    options.pop("format", None)
     known = {
         name: one if isinstance(one, ColumnFormat) else ColumnFormat.from_dict(one)
         for name, one in (types or {}).items()
     }
     if "na" in options:
         options["na"] = tuple(options["na"])
-    read = _reader(found)
-    file: TableFile = read(place, content, ReadOptions(**options, types=known))
-    return file
+    return ReadOptions(**options, types=known)
 
 
 def _reader(format: str) -> Any:

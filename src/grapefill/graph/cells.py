@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,18 @@ class Cells:
             torch.from_numpy(value).to(device),
             None if code is None else torch.from_numpy(code).to(device),
             torch.from_numpy(observed).to(device),
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[Cells]) -> Cells:
+        """Return the rows of several parts as one; they have the same features."""
+        if len(parts) == 1:
+            return parts[0]
+        codes = [part.code for part in parts if part.code is not None]
+        return cls(
+            torch.cat([part.value for part in parts]),
+            torch.cat(codes) if codes else None,
+            torch.cat([part.observed for part in parts]),
         )
 
     @property

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from grapefill.graph.attributes import EdgeAttributes, finish
+from grapefill.graph.sparse import EdgeCells
 
 if TYPE_CHECKING:
     from grapefill.graph.cells import Cells, Slots
@@ -62,13 +63,21 @@ class EdgeGraph(PairList, EdgeAttributes):
 
     Parameters
     ----------
-    cells : Cells
+    cells : Cells or EdgeCells
         The observed cells are the edges.
     slots : Slots
         The numbering of the edge attributes.
     """
 
-    def __init__(self, cells: Cells, slots: Slots) -> None:
+    def __init__(self, cells: Cells | EdgeCells, slots: Slots) -> None:
+        self._observed: Tensor | None = None
+        if isinstance(cells, EdgeCells):
+            PairList.__init__(
+                self, cells.observation, cells.feature, cells.n_observations, cells.n_features
+            )
+            EdgeAttributes.__init__(self, cells.value, cells.slots(slots))
+            self.at_observation, self.at_feature = cells.at_observation, cells.at_feature
+            return
         observation, feature = cells.observed.nonzero(as_tuple=True)
         PairList.__init__(self, observation, feature, cells.n_observations, cells.n_features)
         slot = cells.slots(slots)
@@ -87,6 +96,8 @@ class EdgeGraph(PairList, EdgeAttributes):
     @cached_property
     def by_feature(self) -> Tensor:
         """The edges' numbers, sorted by feature and then by observation."""
+        if self._observed is None:
+            return torch.argsort(self.feature, stable=True)
         number = (self._observed.flatten().cumsum(0) - 1).view_as(self._observed)
         return number.t()[self._observed.t()]
 

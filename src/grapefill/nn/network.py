@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from grapefill.graph import (
     Cells,
+    EdgeCells,
     EdgeGraph,
     Features,
     Graph,
@@ -151,8 +152,10 @@ class GrapeNetwork(nn.Module):
         observations, features = self.encode(self.graph(cells, "dense"))
         return self.predict(observations, features, build_pairs(cells.observed, "dense"))
 
-    def graph(self, cells: Cells, layout: Literal["dense", "edges"]) -> Graph:
+    def graph(self, cells: Cells | EdgeCells, layout: Literal["dense", "edges"]) -> Graph:
         """Make the graph of some rows, as this network reads it."""
+        if isinstance(cells, EdgeCells):
+            return EdgeGraph(cells, self.slots)
         return build_graph(cells, self.slots, layout)
 
     def predict(self, observations: Tensor, features: Tensor, pairs: Pairs) -> Prediction:
@@ -182,7 +185,12 @@ class GrapeNetwork(nn.Module):
         final: Tensor = self.post(observations)
         return final
 
-    def feature_states(self, blocks: Callable[[], Iterable[Graph]]) -> FeatureStates:
+    def feature_states(
+        self,
+        blocks: Callable[[], Iterable[Graph]],
+        *,
+        gather: Callable[[Tensor, str], Tensor] | None = None,
+    ) -> FeatureStates:
         """Return the states of the features on the graph of many rows, block by block.
 
         Parameters
@@ -190,6 +198,9 @@ class GrapeNetwork(nn.Module):
         blocks : callable
             Gives the graphs of consecutive blocks of rows, anew at every call: one pass over the
             table for each layer, so memory does not grow with the number of rows.
+        gather : callable or None
+            Puts the totals of processes that have other rows together: their ``"sum"``, or their
+            ``"max"``.
         """
         how = self.config.aggregation
         states = [self.feature_init.detach().clone()]
@@ -210,6 +221,9 @@ class GrapeNetwork(nn.Module):
                     count = count + edge_count
             assert total is not None, "no rows"
             assert count is not None, "no rows"
+            if gather is not None:
+                total = gather(total, "max" if how == "max" else "sum")
+                count = gather(count, "sum")
             received = finish(total, count, how).to(states[-1])
             states.append(conv.update_feature_nodes(states[-1], received).detach())
         return FeatureStates(tuple(states), self.post(states[-1]).detach())

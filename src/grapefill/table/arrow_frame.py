@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from grapefill.table.cells import ColumnCells
     from grapefill.table.marks import Mark
 
-__all__ = ["ArrowFrame", "append_to_arrow"]
+__all__ = ["ArrowFrame", "append_to_arrow", "as_batch", "as_table"]
 
 # This module is loaded only for a pyarrow object; pyarrow has no types, hence Any.
 pa: Any = import_module("pyarrow")
@@ -62,3 +62,24 @@ def append_to_arrow(table: Any, names: Sequence[str], columns: Sequence[BoolArra
     fields = [*table.schema, *(pa.field(name, pa.bool_()) for name in names)]
     schema = pa.schema(fields, metadata=table.schema.metadata)
     return pa.Table.from_arrays([*table.columns, *map(pa.array, columns)], schema=schema)
+
+
+def as_table(batch: Any) -> Any:
+    """Return a record batch of pyarrow as a table; anything else as it is."""
+    return pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+
+
+def as_batch(table: Any) -> Any:
+    """Return the rows of a pyarrow table as one record batch."""
+    arrays = [
+        column.chunk(0) if column.num_chunks == 1 else _joined(column) for column in table.columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
+
+
+def _joined(column: Any) -> Any:
+    if not column.num_chunks:
+        return pa.array([], type=column.type)
+    whole = column.unify_dictionaries().combine_chunks()
+    # Of types such as string views, pyarrow gives a chunked array again.
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole

@@ -33,6 +33,7 @@ A kind the caller gives wins over all of these.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +47,7 @@ from grapefill.table.text import some_of
 if TYPE_CHECKING:
     from grapefill.table.cells import ColumnCells
 
-__all__ = ["first_infinity", "infer_column", "infinity_message"]
+__all__ = ["WholeColumn", "first_infinity", "infer_column", "infinity_message"]
 
 MINIMUM_FOR_IDENTIFIER = 20
 
@@ -69,7 +70,31 @@ _KINDS: dict[Form, tuple[Kind, ...]] = {
 """Kinds a form allows, the usual one first; passthrough always is."""
 
 
-def infer_column(name: str, cells: ColumnCells, *, kind: Kind | None, named: bool) -> Column:
+@dataclass(frozen=True)
+class WholeColumn:
+    """What a digest of a long column does not tell.
+
+    Parameters
+    ----------
+    rows, observed : int
+        How many cells there are, and how many of them have a value.
+    all_distinct : bool
+        Whether they are integers, none missing and none there twice.
+    """
+
+    rows: int
+    observed: int
+    all_distinct: bool
+
+
+def infer_column(
+    name: str,
+    cells: ColumnCells,
+    *,
+    kind: Kind | None,
+    named: bool,
+    whole: WholeColumn | None = None,
+) -> Column:
     """Describe a column.
 
     Parameters
@@ -82,6 +107,8 @@ def infer_column(name: str, cells: ColumnCells, *, kind: Kind | None, named: boo
         The kind the caller wants, None to infer it.
     named : bool
         Whether the label is the caller's: only such a name can tell an identifier.
+    whole : WholeColumn or None
+        Of which column the cells are a digest; None if they are the column.
 
     Returns
     -------
@@ -108,11 +135,22 @@ def infer_column(name: str, cells: ColumnCells, *, kind: Kind | None, named: boo
     if cells.missing.all():
         return _describe(name, cells, kind or _usual_kind(cells))
     inferred = kind is None
-    if inferred and named and _is_row_number(name, cells):
+    if whole is None:
+        observed = int(np.count_nonzero(~cells.missing))
+        numbered = inferred and named and _is_row_number(name, cells)
+    else:
+        observed = whole.observed
+        numbered = (
+            inferred
+            and whole.all_distinct
+            and whole.rows >= MINIMUM_FOR_IDENTIFIER
+            and _IDENTIFIER_NAME.fullmatch(name) is not None
+        )
+    if numbered:
         return _describe(name, cells, Kind.PASSTHROUGH, note="identifier")
     kind = kind or _usual_kind(cells)
     facts = _facts(name, cells, kind)
-    if inferred and storage.form is Form.TEXT and _is_free_text(cells, facts["categories"]):
+    if inferred and storage.form is Form.TEXT and _is_free_text(observed, facts["categories"]):
         return _describe(name, cells, Kind.PASSTHROUGH, note="free text or identifier")
     return _describe(name, cells, kind, **facts)
 
@@ -159,9 +197,8 @@ def _are_whole(numbers: FloatArray) -> bool:
     return bool((np.rint(numbers) == numbers).all())
 
 
-def _is_free_text(cells: ColumnCells, categories: tuple[Any, ...]) -> bool:
+def _is_free_text(observed: int, categories: tuple[Any, ...]) -> bool:
     """Apply the first identifier rule of this module."""
-    observed = int(np.count_nonzero(~cells.missing))
     return observed >= MINIMUM_FOR_IDENTIFIER and len(categories) > observed / 2
 
 

@@ -60,7 +60,15 @@ class Scaling:
             center = np.nanmean(moderate, axis=0)
             scale = np.nanstd(moderate, axis=0)
         with np.errstate(over="ignore"):
-            center, scale = center * unit, np.minimum(scale * unit, np.finfo(np.float64).max)
+            center, scale = center * unit, scale * unit
+        return cls.finished(center, scale, largest, discrete=discrete)
+
+    @classmethod
+    def finished(
+        cls, center: FloatArray, scale: FloatArray, largest: FloatArray, *, discrete: Sequence[int]
+    ) -> Scaling:
+        """Make a scaling of centers and spreads; ``largest`` are the largest absolute numbers."""
+        scale = np.minimum(scale, np.finfo(np.float64).max)
         # A constant column has nothing to scale by; a spread below rounding error is no spread.
         flat = scale <= 1e-12 * largest
         scale = np.where(flat, 1.0, scale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import InputError, warn
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from grapefill.table.table import Table
 
-__all__ = ["Schema"]
+__all__ = ["Schema", "read_kinds", "storable_names", "warn_passthrough"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Schema:
         """
         _require_cells(table)
         _require_unique(table)
-        wanted = _read_kinds(table, kinds or {})
+        wanted = read_kinds(table, kinds or {})
         columns = tuple(
             infer_column(
                 table.labels[j], table.cells(j), kind=wanted.get(j), named=table.names is not None
@@ -100,8 +100,8 @@ class Schema:
             for j in range(table.n_columns)
         )
         if warn:
-            _warn_passthrough(columns)
-        return cls(columns, _storable_names(table))
+            warn_passthrough(columns)
+        return cls(columns, storable_names(table))
 
     def check(self, table: Table, *, estimator: str = "GrapeImputer") -> None:
         """Raise if the table's columns are not those at fit.
@@ -122,8 +122,29 @@ class Schema:
             For duplicate names and infinities.
         """
         _require_unique(table)
-        check_names(self.names, _storable_names(table), estimator=estimator)
+        check_names(self.names, storable_names(table), estimator=estimator)
         check_columns(self.columns, table, estimator=estimator)
+
+    def widened(self, table: Table) -> Schema:
+        """Return the schema with the ranges of its numbers widened to those of a checked table.
+
+        Categories stay: the network has a place for those it was built with only. So do integers
+        that are too large for a float, since they are counted from the smallest at fit.
+        """
+        columns = list(self.columns)
+        for j in self.features:
+            column, cells = columns[j], table.cells(j)
+            if column.categories is not None or column.origin or cells.missing.all():
+                continue
+            new = infer_column(column.name, cells, kind=column.kind, named=False)
+            extent = column.extent
+            if extent is not None and new.extent is not None:
+                extent = (min(extent[0], new.extent[0]), max(extent[1], new.extent[1]))
+            if new.origin or new.unit != column.unit or (extent is None) != (new.extent is None):
+                continue
+            lower, upper = min(column.lower, new.lower), max(column.upper, new.upper)
+            columns[j] = replace(column, lower=lower, upper=upper, extent=extent)
+        return replace(self, columns=tuple(columns))
 
     def encode(self, table: Table, *, warn: bool = True) -> Encoded:
         """Turn a checked table into numbers, see `Encoded`; warn of categories fit did not see."""
@@ -149,7 +170,8 @@ class Schema:
         )
 
 
-def _storable_names(table: Table) -> tuple[Any, ...] | None:
+def storable_names(table: Table) -> tuple[Any, ...] | None:
+    """Return the labels of a table as a model file can hold them."""
     return None if table.names is None else tuple(map(storable_label, table.names))
 
 
@@ -174,7 +196,7 @@ def _require_unique(table: Table) -> None:
         )
 
 
-def _read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind]:
+def read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind]:
     """Translate the caller's kinds to column positions."""
     wanted = {}
     for label, kind in kinds.items():
@@ -188,7 +210,8 @@ def _read_kinds(table: Table, kinds: Mapping[Any, Kind | str]) -> dict[int, Kind
     return wanted
 
 
-def _warn_passthrough(columns: Sequence[Column]) -> None:
+def warn_passthrough(columns: Sequence[Column]) -> None:
+    """Warn once of columns that pass through although the caller did not say so."""
     passing = [f"{column.name!r} ({column.note})" for column in columns if column.note]
     if passing:
         warn(

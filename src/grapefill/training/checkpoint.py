@@ -70,12 +70,18 @@ class Checkpoint:
         Where and how often it is written.
     fingerprint : str
         What tells this fit from others, see `fingerprint_of`.
+
+    Attributes
+    ----------
+    number : int
+        How many of this fit were written; the file holds its number.
     """
 
     def __init__(self, file: CheckpointFile, fingerprint: str) -> None:
         self.file = file
         self.path = Path(file.path)
         self.fingerprint = fingerprint
+        self.number = 0
         self._written = time.perf_counter()
 
     @property
@@ -85,7 +91,12 @@ class Checkpoint:
 
     def write(self, saved: Saved) -> None:
         """Replace the file."""
-        description = {"fingerprint": self.fingerprint, "values": saved.values}
+        self.number += 1
+        description = {
+            "fingerprint": self.fingerprint,
+            "number": self.number,
+            "values": saved.values,
+        }
         write_model(self.path, estimator=KIND, tensors=saved.tensors, description=description)
         self._written = time.perf_counter()
 
@@ -109,6 +120,7 @@ class Checkpoint:
                 "seed; training starts afresh."
             )
             return None
+        self.number = file.description["number"]
         return Saved(file.tensors, file.description["values"])
 
     def complete(self) -> None:

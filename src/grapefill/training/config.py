@@ -245,7 +245,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             trees=12,
             early_trees=3,
             trial_trees=8,
-            label_trees=48,
+            label_trees=32,
             most_nodes=2_000_000,
         ),
     }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from grapefill.table import Encoded, Table
     from grapefill.table.cells import Fill
+    from grapefill.table.encode import Strangers
     from grapefill.training.model import GrapeModel
 
 # Cells that are encoded and predicted at a time. Of the rest of the table only the filled cells are
@@ -23,7 +24,11 @@ SLICE_CELLS = 1_310_720
 
 
 def fill_holes(
-    model: GrapeModel, table: Table, *, graph_from: Literal["fit", "transform"] = "fit"
+    model: GrapeModel,
+    table: Table,
+    *,
+    graph_from: Literal["fit", "transform"] = "fit",
+    strangers: list[Strangers] | None = None,
 ) -> dict[int, Fill]:
     """Predict the missing cells of the columns that the model knows.
 
@@ -35,6 +40,8 @@ def fill_holes(
         A table that `Schema.check` accepts.
     graph_from : {"fit", "transform"}
         Which rows give the states of the features: those at fit, or those of this table.
+    strangers : list or None
+        Takes the categories that fit did not see; None warns of them.
 
     Returns
     -------
@@ -50,9 +57,9 @@ def fill_holes(
         states = model.freeze_states(model.without_labels(whole))
     positions: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
     numbers: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
-    strangers = []
+    found = []
     for start, encoded in _slices(model, table):
-        strangers.append(encoded.strangers)
+        found.append(encoded.strangers)
         holes = encoded.fillable
         # Rows without holes need no prediction.
         rows = np.flatnonzero(holes.any(axis=1))
@@ -62,7 +69,10 @@ def fill_holes(
             use = holes[rows, at]
             positions[j].append(rows[use] + start)
             numbers[j].append(predicted[use, at])
-    warn_strangers(join_strangers(strangers))
+    if strangers is None:
+        warn_strangers(join_strangers(found))
+    else:
+        strangers[:] = [join_strangers([*strangers, *found])]
     fills: dict[int, Fill] = {}
     for j in schema.features:
         where = np.concatenate(positions[j])

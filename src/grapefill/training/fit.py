@@ -18,6 +18,7 @@ from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import LinearPart
 from grapefill.training.progress import Progress
+from grapefill.training.team import ALONE, Team
 from grapefill.trees import Growth, Guess
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from grapefill.training.choice import ColumnTrial
     from grapefill.training.model import GrapeModel
     from grapefill.training.progress import Callback, History
+    from grapefill.training.stream import StreamedRows
     from grapefill.trees import Chain
 
 # Trees are grown on no more rows and cells than that, drawn by chance.
@@ -53,6 +55,8 @@ def fit_model(
     callbacks: Sequence[Callback] = (),
     label_weights: FloatArray | None = None,
     checkpoint: Checkpoint | None = None,
+    stream: StreamedRows | None = None,
+    team: Team = ALONE,
 ) -> History:
     """Fit a model to the encoded rows of a table.
 
@@ -80,6 +84,11 @@ def fit_model(
         How much the label of a row counts; None for all the same.
     checkpoint : Checkpoint or None
         Where the state of training is kept until the fit is complete, so that it can go on.
+    stream : StreamedRows or None
+        Where all rows are, if ``numbers`` are only a sample of them. The network is trained on all
+        rows and its states are those of all rows; other parts are tried and fitted on the sample.
+    team : Team
+        The processes that fit together. Only the first one's model has all parts in the end.
     """
     started = time.perf_counter()
     stack = None
@@ -105,11 +114,18 @@ def fit_model(
         label_weights=None
         if label_weights is None
         else torch.from_numpy(label_weights.astype(np.float32)).to(model.device),
-        on_rejoin=None if stack is None else stack.put_aside,
+        on_rejoin=None if stack is None or team.rank else stack.put_aside,
         checkpoint=checkpoint,
+        stream=stream,
+        team=team,
     )
     history = trainer.run()
-    model.states = model.freeze_states(numbers)
+    if stream is None:
+        model.states = model.freeze_states(numbers)
+    else:
+        model.states = model.freeze_streamed(stream.encoded, gather=team.gather)
+    if team.rank:
+        return history
     if stack is not None and history.stopped != "interrupted":
         try:
             stack.grow(history, callbacks)

@@ -26,6 +26,7 @@ from grapefill.training.checkpoint import Saved
 from grapefill.training.flat import FlatParameters
 from grapefill.training.loss import cell_loss
 from grapefill.training.progress import Callback, History, Progress
+from grapefill.training.team import ALONE, Team
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from grapefill.nn import GrapeNetwork
     from grapefill.training.checkpoint import Checkpoint
     from grapefill.training.config import TrainingConfig
+    from grapefill.training.stream import StreamedBatch, StreamedRows
 
 BLOCK_CELLS = 65_536
 VALIDATIONS = 40
@@ -99,6 +101,11 @@ class Trainer:
     checkpoint : Checkpoint or None
         Where the state of training is kept; if it holds one of this training, it goes on from
         there.
+    stream : StreamedRows or None
+        Where the rows to train on come from; ``cells`` are then a sample of them, on which the
+        error on held-out cells is measured.
+    team : Team
+        The processes that train together; with more than one, ``stream`` gives each other rows.
     """
 
     def __init__(
@@ -116,8 +123,13 @@ class Trainer:
         label_weights: Tensor | None = None,
         on_rejoin: Callable[[Tensor], None] | None = None,
         checkpoint: Checkpoint | None = None,
+        stream: StreamedRows | None = None,
+        team: Team = ALONE,
     ) -> None:
         self.network = network
+        self.stream = stream
+        self.team = team
+        self.n_rows = cells.n_observations if stream is None else stream.n_rows
         self.config = config
         self.generator = generator
         self.time_limit = time_limit
@@ -130,14 +142,14 @@ class Trainer:
         self.held_out = self._hold_out(cells)
         self.cells = cells.hide(self.held_out)
         self.truth = cells
-        observed = float(self.cells.observed.float().mean())
+        observed = self._density(self.cells)
         self._plan_batches(observed)
         seen = observed * self.column_share
         kept = seen * (1 - sum(config.dropout) / 2)
         self.layout = choose_layout(layout, kept, purpose="training")
         self.step_pair_layout = choose_layout(layout, seen, purpose="filling")
         self.pair_layout = choose_layout(layout, observed, purpose="filling")
-        self.steps = self.planned_steps = config.steps(cells.n_observations)
+        self.steps = self.planned_steps = config.steps(self.n_rows)
         self._warn_of_memory(observed)
         if not any(parameter.requires_grad for parameter in network.parameters()):
             network.requires_grad_(True)
@@ -206,7 +218,7 @@ class Trainer:
                 self.steps = max(step + 1, round(step / self.config.rejoin))
             if course.holding and self.config.rejoin < 1 and self._done(step) >= self.config.rejoin:
                 self._rejoin()
-            if self.checkpoint is not None and self.checkpoint.due:
+            if self.checkpoint is not None and self.team.rank == 0 and self.checkpoint.due:
                 self.checkpoint.write(self._saved())
             if step >= self.steps:
                 return
@@ -323,7 +335,7 @@ class Trainer:
 
     def _plan_batches(self, observed: float) -> None:
         """Choose how many rows, and which share of the columns, a step looks at."""
-        n_rows, config = self.cells.n_observations, self.config
+        n_rows, config = self.n_rows, self.config
         rows = min(n_rows, config.batch_rows or n_rows)
         cells_per_row = max(1.0, observed * self.cells.n_features)
         self.column_share = 1.0
@@ -331,6 +343,14 @@ class Trainer:
             rows = min(rows, max(FEWEST_BATCH_ROWS, round(config.step_cells / cells_per_row)))
             self.column_share = min(1.0, config.step_cells / (rows * cells_per_row))
         self.batch_rows = rows
+
+    def _density(self, cells: Cells) -> float:
+        """Return the share of the cells that are observed."""
+        return float(cells.observed.float().mean())
+
+    def _wanted(self, cells: Cells, dropped: Tensor) -> Tensor:
+        """Return the cells that the loss is taken on."""
+        return cells.observed if self.config.loss_on == "observed" else dropped
 
     def _hold_out(self, cells: Cells) -> Tensor:
         """Choose the held-out cells, leaving every feature at least one observed cell."""
@@ -345,8 +365,11 @@ class Trainer:
         all_gone = held_out.sum(0) == cells.observed.sum(0)
         return held_out & ~all_gone
 
-    def _batches(self) -> Iterator[Tensor | slice]:
+    def _batches(self) -> Iterator[Tensor | slice | StreamedBatch]:
         """Yield the rows of every step; an epoch visits every row once, in batches of like size."""
+        if self.stream is not None:
+            held_out, done = self.held_out.cpu().numpy(), self._course.step
+            yield from self.stream.batches(self.batch_rows, held_out, after=done)
         n_rows = self.cells.n_observations
         size = self.batch_rows
         while True:
@@ -359,26 +382,44 @@ class Trainer:
                 self._coming = list(order.tensor_split(-(-n_rows // size)))
             yield self._coming.pop(0)
 
-    def step(self, step: int, rows: Tensor | slice) -> float:
+    def step(self, step: int, rows: Tensor | slice | StreamedBatch) -> float:
         """Take one step on some rows and return its loss."""
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate(self._done(step))
-        whole = isinstance(rows, slice)
-        cells = self.cells if whole else self.cells.take(rows)
-        if self.column_share < 1:
-            cells = cells.hide(self._columns_left_out())
-        dropped = self._drop(cells)
-        wanted = cells.observed if self.config.loss_on == "observed" else dropped
-        graph = self._graph(cells.hide(dropped), self.layout)
+        cells, dropped, rows = self._look_at(rows)
+        wanted = self._wanted(cells, dropped)
+        graph = self.team.share(self._graph(cells.hide(dropped), self.layout))
         states = self.network.encode(graph)
         loss = self._loss(states, cells, wanted, rows=rows, layout=self.step_pair_layout)
+        if self.team.size > 1:
+            # Of a mean over the cells of all, this is the part of our cells.
+            count = wanted.sum().double()
+            loss = loss * (count / self.team.gather(count.clone(), "sum").clamp(min=1)).to(loss)
         self.parameters.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        total = loss.detach()
+        if self.team.size > 1:
+            assert self.parameters.vector.grad is not None
+            self.team.gather(self.parameters.vector.grad, "sum")
+            total = self.team.gather(total.clone(), "sum")
         if self.config.clip:
             nn.utils.clip_grad_norm_(self.parameters.vector, self.config.clip)
         self.optimizer.step()
         self._update_average(step)
-        return float(loss.detach())
+        return float(total)
+
+    def _look_at(
+        self, rows: Tensor | slice | StreamedBatch
+    ) -> tuple[Cells, Tensor, Tensor | slice]:
+        """Return the cells that a step looks at, those that dropout removes, and their rows."""
+        left_out = self._columns_left_out() if self.column_share < 1 else None
+        if not isinstance(rows, Tensor | slice):
+            batch = rows.shown(holding=self._course.holding, left_out=left_out)
+            return batch.cells, batch.draw(self._drop), slice(None)
+        cells = self.cells if isinstance(rows, slice) else self.cells.take(rows)
+        if left_out is not None:
+            cells = cells.hide(left_out)
+        return cells, self._drop(cells), rows
 
     def _graph(self, cells: Cells, layout: Literal["dense", "edges"]) -> Graph:
         """Make the graph of some cells, without labels that are not nodes."""
@@ -438,13 +479,14 @@ class Trainer:
         left_out[n_features - self.n_labels :] = False
         return left_out.to(self.cells.value.device)
 
-    def _drop(self, cells: Cells) -> Tensor:
+    def _drop(self, cells: Cells, generator: torch.Generator | None = None) -> Tensor:
         """Return the edges that dropout removes in this step."""
         low, high = self.config.dropout
-        chance = torch.rand(cells.observed.shape, generator=self.generator)
+        generator = self.generator if generator is None else generator
+        chance = torch.rand(cells.observed.shape, generator=generator)
         rate = torch.full((cells.n_observations, 1), high)
         if low < high:
-            rate.uniform_(low, high, generator=self.generator)
+            rate.uniform_(low, high, generator=generator)
         dropped = chance < rate
         if self.n_labels:
             # With O_node, labels are no edges: nothing to drop, and all of them to learn from.
@@ -458,7 +500,8 @@ class Trainer:
         done = step / self.steps
         if self.time_limit is None:
             return done
-        return min(1.0, max(done, (time.perf_counter() - self.started) / self.time_limit))
+        over = self.team.agree((time.perf_counter() - self.started) / self.time_limit)
+        return min(1.0, max(done, over))
 
     def _learning_rate(self, done: float) -> float:
         peak = self.config.learning_rate
@@ -523,13 +566,17 @@ class Trainer:
                     )
                     total += float(loss) * int(wanted[block].sum())
             network.train()
-            validation = total / int(wanted.sum())
-            if self._best is None or validation < self._best[0]:
-                self._best = (validation, _copy_weights(network))
-                self.history.best_step = step
+            validation = self.team.agree(total / int(wanted.sum()))
+            self._remember_best(step, validation)
+        return validation
+
+    def _remember_best(self, step: int, validation: float) -> None:
+        """Take note of a validation, and of the weights in the network if they are the best."""
+        if self._best is None or validation < self._best[0]:
+            self._best = (validation, _copy_weights(self.network))
+            self.history.best_step = step
         self.history.validation_step.append(step)
         self.history.validation.append(validation)
-        return validation
 
     def _finish(self) -> None:
         if self._best is None and self.average is not None:
@@ -554,7 +601,9 @@ class Trainer:
 
     def _out_of_time(self, seconds: float, step: int) -> bool:
         """Whether the next step would, on average, end after the time limit."""
-        return self.time_limit is not None and seconds * (step + 1) / step > self.time_limit
+        if self.time_limit is None:
+            return False
+        return self.team.agree(seconds) * (step + 1) / step > self.time_limit
 
 
 def _keep_freed_memory() -> None:

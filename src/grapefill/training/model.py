@@ -22,7 +22,7 @@ from grapefill.training.held_out import HeldOut
 from grapefill.trees import Chain, Guess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import numpy.typing as npt
     from torch import Tensor, nn
@@ -98,6 +98,7 @@ class GrapeModel:
         labels: tuple[int, ...] = (),
         o_edge: nn.Module | None = None,
         o_node: nn.Module | None = None,
+        scaling: Scaling | None = None,
     ) -> GrapeModel:
         """Make an untrained model for a table.
 
@@ -115,9 +116,12 @@ class GrapeModel:
             For every label, 0 if it is a number, or how many classes it has.
         o_edge, o_node : torch.nn.Module or None
             The user's own heads; copies of them become part of the model.
+        scaling : Scaling or None
+            The scaling, if ``numbers`` are only some of the rows; learned from them when None.
         """
         features = describe_features(schema, labels)
-        scaling = Scaling.fit(numbers, preset.training.scaling, discrete=features.discrete)
+        if scaling is None:
+            scaling = Scaling.fit(numbers, preset.training.scaling, discrete=features.discrete)
         network = _make_network(features, labels, preset, generator, o_edge=o_edge, o_node=o_node)
         return cls(schema, preset, features, scaling, network, n_labels=len(labels))
 
@@ -184,15 +188,34 @@ class GrapeModel:
 
     def freeze_states(self, numbers: npt.NDArray[np.float64]) -> FeatureStates:
         """Return the states of the features on the graph of these rows."""
+        return self.freeze_streamed(lambda: [numbers])
+
+    def freeze_streamed(
+        self,
+        parts: Callable[[], Iterable[npt.NDArray[np.float64]]],
+        *,
+        gather: Callable[[Tensor, str], Tensor] | None = None,
+    ) -> FeatureStates:
+        """Return the states of the features on the graph of all rows that come in parts.
+
+        Parameters
+        ----------
+        parts : callable
+            Gives consecutive parts of the encoded rows, anew at every call. How the rows are cut
+            makes no difference.
+        gather : callable or None
+            See `GrapeNetwork.feature_states`.
+        """
 
         def graphs() -> Iterator[Graph]:
-            for rows in row_blocks(numbers.shape[0], self.block_rows):
-                cells = self.node_cells(numbers[rows]).pad(self.block_rows)
-                yield self.network.graph(cells, self.layout)
+            for numbers in regular_parts(parts(), self.block_rows):
+                for rows in row_blocks(numbers.shape[0], self.block_rows):
+                    cells = self.node_cells(numbers[rows]).pad(self.block_rows)
+                    yield self.network.graph(cells, self.layout)
 
         # Not inference_mode: its tensors could not take part in a caller's own training.
         with torch.no_grad():
-            return self.network.feature_states(graphs)
+            return self.network.feature_states(graphs, gather=gather)
 
     def predict(
         self,
@@ -402,6 +425,27 @@ class GrapeModel:
             held_out,
             len(labels),
         )
+
+
+def regular_parts(
+    parts: Iterable[npt.NDArray[np.float64]], size: int
+) -> Iterator[npt.NDArray[np.float64]]:
+    """Yield the same rows in parts whose lengths are multiples of ``size``, but for the last.
+
+    Examples
+    --------
+    >>> [len(part) for part in regular_parts([np.ones((5, 1)), np.ones((4, 1))], 3)]
+    [3, 6]
+    """
+    rest = None
+    for part in parts:
+        rows = part if rest is None or not len(rest) else np.concatenate([rest, part])
+        whole = len(rows) - len(rows) % size
+        if whole:
+            yield rows[:whole]
+        rest = rows[whole:]
+    if rest is not None and len(rest):
+        yield rest
 
 
 def _arrays_of(tensors: dict[str, Tensor], prefix: str) -> dict[str, npt.NDArray[Any]]:

@@ -241,10 +241,11 @@ class Growth:
                     break
                 forests: dict[int, Forest] = {}
                 for j in columns:
-                    # More trees for labels, which are few, where they are read.
-                    is_label = j >= shares.size - self.n_labels
-                    more = is_label and len(rounds) == len(plan) - 1
-                    mine = max(n_trees, self.config.label_trees) if more else n_trees
+                    mine = n_trees
+                    if j >= shares.size - self.n_labels:
+                        # Every row asks for them: few trees until the round where they are read.
+                        last = len(rounds) == len(plan) - 1
+                        mine = max(n_trees, self.config.label_trees) if last else -(-n_trees // 2)
                     if not self._watch.allows(mine, self.deadline):
                         break
                     forests[j] = self._grow_one(

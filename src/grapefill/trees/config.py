@@ -25,7 +25,8 @@ class ForestConfig:
         Trees per column in the last round of the trial on held-out cells, which decides how network
         and trees are blended in every column.
     label_trees : int
-        Trees of a label in the last round, if that is more.
+        Trees of a label in the last round, if that is more. In the rounds before it has half as
+        many as the other columns.
     line_trees : int
         Trees per column of numbers in every round where linear maps in the leaves did clearly
         better on held-out cells; 0 for never.
@@ -42,7 +43,7 @@ class ForestConfig:
     trees: int = 32
     early_trees: int = 8
     trial_trees: int = 16
-    label_trees: int = 96
+    label_trees: int = 64
     line_trees: int = 8
     input_share: float = 0.5
     most_nodes: int = 12_000_000

@@ -1,0 +1,326 @@
+"""``apply`` for folders and large files: some rows at a time, in bounded memory, to be resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grapefill.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from grapefill.cli.arguments import Columns, Reading, Running
+    from grapefill.cli.columns import Plan
+    from grapefill.cli.terminal import Terminal
+    from grapefill.files import TableFile
+    from grapefill.files.batches import BatchSource
+    from grapefill.files.folder import Job
+    from grapefill.files.options import ReadOptions
+    from grapefill.imputer import GrapeImputer
+
+__all__ = [
+    "FillerMaker",
+    "RowFiller",
+    "Streamed",
+    "apply_to_folder",
+    "apply_to_large_file",
+    "fingerprint_of_file",
+    "is_large",
+    "open_source",
+    "streams",
+]
+
+# Above that, a file is not read into memory as a whole.
+LARGE_BYTES = 256 * 2**20
+
+
+def streams(data: str) -> bool:
+    """Whether what is to be learned from is a folder, or a Parquet file too large for memory."""
+    return Path(data).is_dir() or (data.lower().endswith(".parquet") and is_large(data, data))
+
+
+def is_large(data: str, output: str) -> bool:
+    """Whether a file is to be filled some rows at a time: large, Parquet or text, not converted."""
+    from grapefill.files.places import Place
+
+    place, target = Place.at(data), Place.at(output)
+    path = Path(data)
+    if place.compression or target.format != place.format or not path.is_file():
+        return False
+    if place.format not in ("parquet", "delimited") or path.stat().st_size <= LARGE_BYTES:
+        return False
+    if place.format == "parquet":
+        return not target.compression
+    from grapefill.files.text.parts import can_be_cut
+
+    return can_be_cut(path)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some rows of a file, as `Plan.prepare` reads them."""
+
+    frame: Any
+    name: str
+
+    def where(self, row: int) -> str:
+        return f"row {row + 1} of a part"
+
+
+@dataclass(frozen=True)
+class RowFiller:
+    """Fills some rows of a Parquet file; every other cell stays as it was.
+
+    Parameters
+    ----------
+    imputer : GrapeImputer
+        The model.
+    plan : Plan
+        Levels and bounds of columns.
+    na : tuple of str
+        Marks for missing cells.
+    name : str
+        What to call the file in a message.
+    """
+
+    imputer: GrapeImputer
+    plan: Plan
+    na: tuple[str, ...]
+    name: str
+
+    def __call__(self, rows: Any) -> Any:
+        """Return a pyarrow table filled."""
+        from grapefill.cli.columns import select_columns
+        from grapefill.files.arrow_files import with_changes, without_marks
+        from grapefill.files.changes import Changes
+
+        frame = without_marks(rows, self.na)
+        table = select_columns(self.imputer, self.plan.prepare(_Part(frame, self.name)), self.name)
+        filled = self.plan.hold(table, self.imputer.transform(table))
+        changes = Changes.between(frame, filled, erase=False, name=self.name)
+        return with_changes(rows, changes, self.name)
+
+
+@dataclass(frozen=True)
+class FillerMaker:
+    """Makes a `RowFiller` for every file; can be sent to other processes."""
+
+    imputer: GrapeImputer
+    plan: Plan
+    na: tuple[str, ...]
+
+    def __call__(self, path: Path) -> RowFiller:
+        """Return what fills the rows of a file."""
+        return RowFiller(self.imputer, self.plan, self.na, repr(str(path)))
+
+
+@dataclass
+class Streamed:
+    """What was done, and how fast."""
+
+    rows: int = 0
+    files: int = 0
+    started: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.started = time.perf_counter()
+
+    def lines(self, output: str, *, done_before: int = 0) -> Iterator[str]:
+        """Yield what to tell in the end."""
+        seconds = time.perf_counter() - self.started
+        rate = self.rows / max(seconds, 1e-9)
+        memory = peak_megabytes()
+        files = f" in {self.files:,} files" if self.files > 1 else ""
+        if done_before:
+            yield f"{done_before:,} files were done before."
+        yield (
+            f"{self.rows:,} rows{files} in {seconds:.1f} seconds, {rate:,.0f} rows per second"
+            + (f", at most {memory:,} MB of memory." if memory else ".")
+        )
+        yield f"The filled table: {output}"
+
+
+def apply_to_folder(
+    imputer: GrapeImputer,
+    plan: Plan,
+    data: str,
+    output: str | None,
+    *,
+    fingerprint: str,
+    na: tuple[str, ...],
+    running: Running,
+    terminal: Terminal,
+    work: Callable[[list[Job], FillerMaker, Callable[[int], None]], None] | None = None,
+) -> None:
+    """Fill every Parquet file of a folder; a run that was cut off goes on where it was.
+
+    Parameters
+    ----------
+    imputer, plan : GrapeImputer, Plan
+        What to fill with.
+    data, output : str, str or None
+        The folder, and the folder of the results.
+    fingerprint : str
+        What tells one model from another.
+    na : tuple of str
+        Marks for missing cells.
+    running : Running
+        Options of the command.
+    terminal : Terminal
+        Where to show progress.
+    work : callable or None
+        Does the files that are left, given a maker of fillers and a callback for rows; one after
+        the other in this process when None.
+    """
+    from grapefill.files.folder import FolderRun
+
+    if output is None:
+        output = str(Path(data).with_name(f"{Path(data).name}-filled"))
+    if output == "-":
+        raise ConfigError("A folder cannot go to standard output. Name a folder with -o.")
+    marks = json.dumps([fingerprint, plan.to_dict(), na])
+    digest = hashlib.sha256(marks.encode()).hexdigest()
+    run = FolderRun(data, output, digest, overwrite=running.overwrite)
+    todo = run.todo()
+    if run.resumed:
+        terminal.note(f"Going on with the run that was cut off; {len(todo):,} files are left.")
+    done = Streamed(files=len(todo))
+    total = sum(map(_rows, todo))
+    with terminal.progress(f"Filling {Path(data).name}") as bar:
+
+        def count(rows: int) -> None:
+            done.rows += rows
+            _move(bar, done, total)
+
+        (work or _one_by_one)(todo, FillerMaker(imputer, plan, na), count)
+    run.finish()
+    terminal.show(*done.lines(output, done_before=len(run.jobs) - len(todo)))
+
+
+def apply_to_large_file(
+    imputer: GrapeImputer,
+    plan: Plan,
+    data: str,
+    output: str,
+    *,
+    options: ReadOptions,
+    terminal: Terminal,
+) -> None:
+    """Fill a Parquet file or a text some rows at a time.
+
+    Parameters
+    ----------
+    imputer, plan : GrapeImputer, Plan
+        What to fill with.
+    data, output : str
+        The file and its copy.
+    options : ReadOptions
+        How it is read; the types of its columns if it is text.
+    terminal : Terminal
+        Where to show progress.
+    """
+    from grapefill.files.folder import Job, fill_parquet
+    from grapefill.files.text.parts import fill_delimited
+
+    done = Streamed(files=1)
+    job = Job(Path(data), Path(output))
+    is_parquet = data.lower().endswith((".parquet", ".pq"))
+    total = _rows(job) if is_parquet else 0
+    with terminal.progress(f"Filling {job.source.name}") as bar:
+
+        def count(rows: int) -> None:
+            done.rows += rows
+            _move(bar, done, total)
+
+        if is_parquet:
+            fill_parquet(job, RowFiller(imputer, plan, options.na, repr(data)), on_rows=count)
+        else:
+            fill_delimited(data, output, _TextFiller(imputer, plan), options, on_rows=count)
+    terminal.show(*done.lines(output))
+
+
+@dataclass(frozen=True)
+class _TextFiller:
+    """Fills some rows of a text."""
+
+    imputer: GrapeImputer
+    plan: Plan
+
+    def __call__(self, part: TableFile) -> Any:
+        from grapefill.cli.columns import select_columns
+
+        table = select_columns(self.imputer, self.plan.prepare(part), part.name)
+        return self.plan.hold(table, self.imputer.transform(table))
+
+
+def _one_by_one(jobs: list[Job], filler: FillerMaker, count: Callable[[int], None]) -> None:
+    from grapefill.files.folder import fill_parquet
+
+    for job in jobs:
+        fill_parquet(job, filler(job.source), on_rows=count)
+
+
+def _move(bar: Any, done: Streamed, total: int) -> None:
+    seconds = time.perf_counter() - done.started
+    left = seconds / max(done.rows, 1) * (total - done.rows) if total else None
+    bar.move(done.rows, total, left, f"{done.rows / max(seconds, 1e-9):,.0f} rows/s")
+
+
+def _rows(job: Job) -> int:
+    from importlib import import_module
+
+    pq: Any = import_module("pyarrow.parquet")
+    pa: Any = import_module("pyarrow")
+    try:
+        return int(pq.read_metadata(job.source).num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"Cannot read {str(job.source)!r}: it is damaged, or not a Parquet file "
+            f"({str(error).splitlines()[0]}). Copy it again, or remove it from the folder."
+        ) from error
+
+
+def fingerprint_of_file(path: str) -> str:
+    """Return a digest of a file."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def open_source(data: str, columns: Columns, reading: Reading) -> tuple[BatchSource, Plan]:
+    """Return the rows of a folder of Parquet files as the options say, and a plan for them."""
+    from grapefill.cli.columns import Plan
+    from grapefill.files.batches import MappedSource, ParquetSource, parquet_files
+
+    source = ParquetSource(parquet_files(data), repr(data))
+    assert source.schema is not None
+    plan = Plan.make(columns, _Part(source.schema.empty_table(), source.name))
+    return MappedSource(source, _Preparer(plan, reading.na, source.name)), plan
+
+
+@dataclass(frozen=True)
+class _Preparer:
+    """Reads rows of a file as the options say; can be sent to other processes."""
+
+    plan: Plan
+    na: tuple[str, ...]
+    name: str
+
+    def __call__(self, rows: Any) -> Any:
+        from grapefill.files.arrow_files import without_marks
+
+        return self.plan.prepare(_Part(without_marks(rows, self.na), self.name))
+
+
+def peak_megabytes() -> int | None:
+    """Return the most memory that this process had, None where the system does not tell."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10))
