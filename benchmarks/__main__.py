@@ -6,12 +6,14 @@ import argparse
 
 import torch
 
-from benchmarks import accuracy, labels, paper, scale, speed
+from benchmarks import accuracy, coverage, labels, paper, rubin, scale, speed
 
 EXPERIMENTS = {
     "accuracy": accuracy,
+    "coverage": coverage,
     "labels": labels,
     "paper": paper,
+    "rubin": rubin,
     "scale": scale,
     "speed": speed,
 }

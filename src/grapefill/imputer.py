@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+import torch
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 # Private, yet the only way to learn what both `set_output` and `set_config` ask for.
@@ -25,6 +26,9 @@ from grapefill.training import History, Preset, Progress
 from grapefill.training.device import resolve_device
 from grapefill.training.fill import fill_holes
 from grapefill.training.model import GrapeModel
+from grapefill.uncertainty.fitted import Uncertainty
+from grapefill.uncertainty.mixin import UncertaintyMixin
+from grapefill.uncertainty.tables import other_fills, point_fills
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from grapefill.table.cells import Fill
 
 
-class GrapeImputer(TransformerMixin, GrapeEstimator):
+class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     """Fill the holes of a table with a graph neural network.
 
     A table is a graph: its rows and columns are nodes, its observed cells are edges. The network
@@ -102,6 +106,22 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
     random_state : int, RandomState instance or None, default=None
         Pass an int for the same result at every call on the same machine; on a GPU up to
         rounding.
+    fill : {"best", "median", "mean", "mode"}, default="best"
+        What `transform` fills numbers with: the guess of the smallest expected error, or the
+        median, the mean or the mode of the cell's distribution, see `predict_distribution`.
+    constraints : dict or None, default=None
+        What filled numbers may be, by column name (or position for arrays): ``"non-negative"``,
+        ``"integer"``, ``"rounded"`` (to as many digits as the observed values have),
+        ``"observed"`` (only values that were observed, the nearest one), or a dict with some of
+        ``min``, ``max``, ``integer``, ``allowed`` (a list), ``decimals`` and ``observed``. They
+        hold in `transform`, `sample` and `interval`.
+    rules : sequence of str or None, default=None
+        What the cells of a row obey, such as ``"end >= start"`` or ``"`part a` + b <= 100"``.
+        Filled cells that break a rule are changed as little as that takes; a warning tells of rows
+        where observed cells break it.
+    delta : dict or None, default=None
+        What is added to filled numbers, by column, to see how results change if missing values are
+        larger or smaller than observed ones (not missing at random).
 
     Attributes
     ----------
@@ -149,7 +169,15 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         verbose: bool = False,
         checkpoint: str | Path | None = None,
         random_state: int | np.random.RandomState | None = None,
+        fill: Literal["best", "median", "mean", "mode"] = "best",
+        constraints: Mapping[Any, Any] | None = None,
+        rules: Sequence[str] | None = None,
+        delta: Mapping[Any, float] | None = None,
     ) -> None:
+        self.fill = fill
+        self.constraints = constraints
+        self.rules = rules
+        self.delta = delta
         self.preset = preset
         self.settings = settings
         self.kinds = kinds
@@ -184,14 +212,17 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         """
         del y
         check_word("graph_from", self.graph_from, ("fit", "transform"))
+        check_word("fill", self.fill, ("best", "median", "mean", "mode"))
         preset = self._checked_preset()
         resolve_device(self.device)
         table = Table.wrap(X, missing_values=self.missing_values)
         generator = self._generator()
         model: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
         schema = self._learn_schema(table, model)
+        self._constraints(schema, None)
         encoded = schema.encode(table)
         history = History()
+        uncertainty: Uncertainty | None = None
         if schema.features:
             require_observed(encoded)
             if model is None:
@@ -201,8 +232,11 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
             else:
                 model = model.continued(preset)
             history = self._train(model, encoded.numbers, generator)
+            if history.stopped != "interrupted":
+                seed = int(torch.randint(2**31, (), generator=generator))
+                uncertainty = Uncertainty.fit(model, encoded.numbers, seed=seed)
         # Only now, so that a fit that fails leaves the imputer as it was.
-        self.model_, self.history_ = model, history
+        self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
         self._remember(schema)
         self.indicator_columns_ = tuple(j for j in range(table.n_columns) if table.missing(j).any())
         return self
@@ -223,9 +257,21 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         """
         check_is_fitted(self)
         table = self._checked_table(X)
-        fills = self._zeros(table)
-        if self.model_ is not None:
-            fills |= fill_holes(self.model_, table, graph_from=self.graph_from)
+        if self.model_ is None:
+            return self._output(table, {})
+        if self.fill == "best" and not self._constrained:
+            fills = fill_holes(self.model_, table, graph_from=self.graph_from)
+            return self._output(table, fills)
+        parts = self._parts(table)
+        if self.fill == "best":
+            numbers = point_fills(self.schema_, parts)
+        else:
+            numbers = other_fills(self._beliefs(), parts, self.fill)
+        return self._output(table, self._finished(table, numbers))
+
+    def _output(self, table: Table, fills: dict[int, Fill]) -> Any:
+        """Return the caller's table with cells filled, as the parameters ask for."""
+        fills = self._zeros(table) | fills
         filled = table.rebuild(fills, self._kept_columns(self.schema_))
         if self.add_indicator:
             names = [indicator_name(table.labels[j]) for j in self.indicator_columns_]
@@ -277,6 +323,14 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         if not set(columns) <= set(range(self.n_features_in_)):
             raise ValueError(f"indicator_columns is {columns}")
         self.indicator_columns_ = columns
+
+    def _more_tensors(self) -> dict[str, torch.Tensor]:
+        return {} if self.uncertainty_ is None else self.uncertainty_.tensors()
+
+    def _set_more_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
+        self.uncertainty_ = None
+        if self.model_ is not None:
+            self.uncertainty_ = Uncertainty.from_tensors(tensors, self.model_)
 
     def _kept_columns(self, schema: Schema) -> list[int]:
         kept = enumerate(schema.columns)

@@ -293,7 +293,9 @@ class _Stack:
             tried={j for forests in tried.rounds for j in forests},
             weights=self._weights,
         )
-        model.held_out = HeldOut.collect(numbers, self.held_out, self.start, guess, shares)
+        model.held_out = HeldOut.collect(
+            numbers, self.held_out, self.start, guess, shares, chain=tried
+        )
         before = time.perf_counter() - self.started
         growth.deadline = self.deadline
         chain, _ = growth.grow(numbers, model.predict_start(numbers), shares, trimmed=trimmed)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grapefill.table.arrays import FloatArray, IntArray
-    from grapefill.trees import Guess
+    from grapefill.trees import Chain, Guess
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class HeldOut:
         The probability that was given to the true category; NaN for numbers.
     spread : ndarray
         `Guess.spread`: how far the votes of trees lie apart; NaN where there are none.
+    votes : ndarray of shape (cells, trees)
+        What trees said about a number, each by itself; NaN where there are none.
     """
 
     feature: IntArray
@@ -39,6 +41,7 @@ class HeldOut:
     guess: FloatArray
     chance: FloatArray
     spread: FloatArray
+    votes: FloatArray
 
     @classmethod
     def collect(
@@ -48,6 +51,8 @@ class HeldOut:
         start: Guess,
         trees: Guess,
         shares: FloatArray,
+        *,
+        chain: Chain | None = None,
     ) -> Self:
         """Collect the held-out cells of some rows.
 
@@ -61,6 +66,8 @@ class HeldOut:
             What the parts say about the rows without these cells.
         shares : ndarray of shape (features,)
             The weight of ``start`` in every feature.
+        chain : Chain or None
+            The trees, for their votes.
         """
         feature, row = np.nonzero(held_out.T)
         truth, share = numbers[row, feature], shares[feature]
@@ -76,7 +83,20 @@ class HeldOut:
         spread = np.full(feature.size, np.nan)
         if trees.spread is not None:
             spread = np.where(share < 1, trees.spread[row, feature], np.nan)
-        return cls(feature.astype(np.int64), truth, guess, chance, spread)
+        votes = np.empty((feature.size, 0))
+        if chain is not None:
+            values = np.where(np.isnan(numbers) | held_out, trees.value, numbers)
+            said = {
+                j: chain.votes(values[row[feature == j]], j)
+                for j in np.flatnonzero(shares < 1).tolist()
+                if j not in start.chances
+            }
+            votes = np.full(
+                (feature.size, max((v.shape[1] for v in said.values()), default=0)), np.nan
+            )
+            for j, mine in said.items():
+                votes[feature == j, : mine.shape[1]] = mine
+        return cls(feature.astype(np.int64), truth, guess, chance, spread, votes)
 
     def of(self, feature: int) -> Self:
         """Return the cells of one feature."""
@@ -90,8 +110,11 @@ class HeldOut:
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> Self:
         """Rebuild from `arrays`; raises ValueError if they do not fit."""
+        # Files of versions before 0.1.1 have no votes.
+        arrays = {"votes": np.empty((arrays["feature"].size, 0))} | arrays
         cells = cls(**{name: arrays[name] for name in cls.__dataclass_fields__})
-        if len({array.shape for array in cells.arrays().values()}) > 1 or cells.feature.ndim != 1:
+        shapes = {array.shape[:1] for array in cells.arrays().values()}
+        if len(shapes) > 1 or cells.feature.ndim != 1 or cells.votes.ndim != 2:
             raise ValueError("the held-out cells are not of one length")
         if not np.isin(cells.feature, np.arange(n_features)).all():
             raise ValueError("a held-out cell is of a column that is not there")
