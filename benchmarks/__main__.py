@@ -6,11 +6,12 @@ import argparse
 
 import torch
 
-from benchmarks import accuracy, coverage, labels, paper, rubin, scale, speed
+from benchmarks import accuracy, coverage, draws, labels, paper, rubin, scale, speed
 
 EXPERIMENTS = {
     "accuracy": accuracy,
     "coverage": coverage,
+    "draws": draws,
     "labels": labels,
     "paper": paper,
     "rubin": rubin,

@@ -33,7 +33,7 @@ Family = Literal["linear", "logistic", "poisson"]
 
 
 def draw_paths(data: str, draws: int | None, folder: str | None) -> list[str]:
-    """Return where the draws of a table go, in order."""
+    """Return where the draws of a table go, in order, in a folder that is there from now on."""
     if draws is None and folder is None:
         return []
     if draws is None or folder is None or draws < 1:
@@ -41,6 +41,7 @@ def draw_paths(data: str, draws: int | None, folder: str | None) -> list[str]:
             "--draws needs a number of at least 1, and --out-dir the folder for so many files."
         )
     suffix = "".join(Path(data).suffixes) if data != "-" else ".csv"
+    Path(folder).mkdir(parents=True, exist_ok=True)
     digits = len(str(draws))
     return [str(Path(folder) / f"imputation-{at:0{digits}d}{suffix}") for at in range(1, draws + 1)]
 
@@ -69,7 +70,6 @@ def write_draws(
     """Write draws of a table, one after the other."""
     if not paths:
         return
-    Path(paths[0]).parent.mkdir(parents=True, exist_ok=True)
     with terminal.progress("Drawing") as bar:
         tables = imputer.sample_each(table, len(paths), random_state=seed)
         for at, (path, drawn) in enumerate(zip(paths, tables, strict=True)):

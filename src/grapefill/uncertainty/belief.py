@@ -43,8 +43,8 @@ SCALES = np.array(
 PRIOR_CELLS = 10
 ERROR_CELLS = 30
 CALIBRATION_CELLS = 30
-# Standard errors that are added to the coverage a column is calibrated for.
-CAREFUL = 0.3
+# By how much the coverage is lowered, as a share of what may be outside.
+SMALLER = 0.2
 # Foretold is a value within that share of the column's range.
 RESOLUTION = 0.01
 ROUNDS = 30
@@ -287,26 +287,27 @@ class Calibration:
         """Return the mass for a column: by its own cells, and by those of all."""
         if not self.needed.size:
             return coverage
-        # All cells together: errors get a little smaller after the trial.
-        pooled = _level(self.needed, coverage - 0.1 * (1 - coverage))
+        # Errors get a little smaller after the trial.
+        coverage = coverage * (1 - SMALLER * (1 - coverage))
+        pooled = _level(self.needed, coverage)
         own = self.needed[self.column == column]
         if not own.size:
             return pooled
-        # Of one column there are few, so be careful.
-        doubt = np.sqrt(coverage * (1 - coverage) / own.size)
         share = own.size / (own.size + CALIBRATION_CELLS)
-        mine = _level(own, min(1.0, float(coverage + CAREFUL * doubt)))
-        return float(share * mine + (1 - share) * pooled)
+        mass: float = share * _level(own, coverage) + (1 - share) * pooled
+        return mass
 
 
 def _level(values: FloatArray, level: float) -> float:
     """Return the value that a share of them does not exceed, a further one counted as larger."""
-    rank = int(np.ceil(level * (values.size + 1))) - 1
+    rank = max(0, int(np.ceil(level * (values.size + 1))) - 1)
     return float(np.sort(values)[min(rank, values.size - 1)])
 
 
 def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
     """Learn from held-out cells of all columns together what a few of one column cannot tell."""
+    if not columns:
+        return Calibration(np.empty(0), np.empty(0, dtype=np.int64))
     losses = [column.scale_losses() for column in columns]
     cells = max(1, sum(column.size for column in columns))
     pooled = sum(losses, np.zeros(len(SCALES))) / cells

@@ -15,6 +15,7 @@ import numpy as np
 
 from grapefill.trees.chain import MOST_CATEGORIES
 from grapefill.trees.forest import Forest
+from grapefill.uncertainty.belief import nearest
 from grapefill.uncertainty.design import Design
 from grapefill.uncertainty.joint import (
     ColumnDraws,
@@ -43,15 +44,16 @@ FEWEST_ROWS = 2_000
 MOST_INPUTS = 64
 # Rows and trees of a column; a tree of many rows costs much and says little more.
 TREE_ROWS = 4_000
-FIRST_TREES, KEPT_TREES = 6, 10
-MIN_SPLIT = 5
-# A value that makes up so much of a column of numbers must come out exactly.
+FIRST_TREES, KEPT_TREES = 6, 16
+MIN_SPLIT = 2
+TREE_SHARE = 0.6
+# Where a value makes up so much of a column of numbers, observed values are drawn.
 FREQUENT = 0.1
 # Correlation of what is left over with what trees say of it, from which on trees are asked.
 LEAST_SIGNAL = 0.1
 LINEAR_SHARES = np.linspace(0, 1, 5)
-# So many remainders are kept of a column that trees are not asked about.
-MOST_POOL = 1_000
+# So many remainders are kept of a column.
+MOST_POOL = 2_000
 
 
 def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int) -> Joint:
@@ -118,16 +120,16 @@ class _Column:
         self.has_trees &= self.n_categories <= MOST_CATEGORIES
         self.kept: list[FloatArray] = []
         self.trees: list[Forest] = []
-        self.as_donors = self.has_trees and not self.n_categories and self._has_frequent()
-        self.votes = np.zeros((3, self.known.size))
+        self.distinct, counts = np.unique(self.truth, return_counts=True)
+        self.as_donors = not self.n_categories and self._has_frequent(counts)
+        self.votes = np.zeros((5, self.known.size))
         self.tree_chances = np.zeros((self.known.size, self.n_categories))
         self.linear_chances = np.zeros((self.known.size, self.n_categories))
         self.start: FloatArray | None = None
         self.linear = 1.0
         self.forest_is_used = False
 
-    def _has_frequent(self) -> bool:
-        counts = np.unique(self.truth, return_counts=True)[1]
+    def _has_frequent(self, counts: IntArray) -> bool:
         whole = bool((self.truth == np.rint(self.truth)).all())
         # Whole numbers are rounded to anyway.
         return not whole and bool(counts.max() >= FREQUENT * self.truth.size)
@@ -153,22 +155,20 @@ class _Column:
             self.kept.append(fit.drawn)
 
     def grow(self, n_trees: int) -> None:
-        """Grow trees on resampled rows, and let them say something about the others."""
+        """Grow trees on most rows, and let them say something about the others."""
         if not self.has_trees:
             return
         size = self.known.size
-        target = self.truth if self.n_categories or self.as_donors else self.rest
-        guide = None if self.n_categories or not self.as_donors else self.target
+        target = self.truth if self.n_categories else self.rest
         read = self.work.scaled.take(self.known, axis=0).take(self.reads, axis=1)
         for _ in range(n_trees):
-            rows = self.random.integers(size, size=min(size, TREE_ROWS))
+            rows = self.random.permutation(size)[: min(max(3, int(TREE_SHARE * size)), TREE_ROWS)]
             forest = Forest.grow(
                 read[rows],
                 target[rows],
                 columns=self.reads,
                 n_trees=1,
                 seed=int(self.random.integers(2**31)),
-                guide=None if guide is None else guide[rows],
                 n_categories=self.n_categories,
                 min_split=MIN_SPLIT,
             )
@@ -179,9 +179,7 @@ class _Column:
         """Decide whether trees have a say, by what they say about rows that they have not seen."""
         if not self.trees:
             return
-        if self.as_donors:
-            self.linear = 0.0
-        elif self.n_categories:
+        if self.n_categories:
             self.linear = self._linear_share()
         self.forest_is_used = self.linear < 1 or self._need_trees()
 
@@ -195,8 +193,10 @@ class _Column:
         votes = forest.votes(read[others])[:, 0]
         if self.n_categories:
             self.tree_chances[others, votes.astype(np.int64)] += 1
-        elif not self.as_donors:
-            self.votes[:, others] += np.stack([votes, np.abs(votes), np.ones(others.size)])
+        else:
+            left = self.rest[others] - votes
+            said = [votes, np.abs(votes), left, np.square(left), np.ones(others.size)]
+            self.votes[:, others] += np.stack(said)
 
     def redraw(self) -> None:
         """Draw the holes of the column anew."""
@@ -213,9 +213,12 @@ class _Column:
                 values[trees] = one_vote_each(forest, read[trees], chance[trees])
         elif forest is None or read is None:
             values = self._undo(linear + self.random.choice(self.rest, self.holes.size))
+            if self.as_donors:
+                values = nearest(self.distinct, values)
         else:
-            votes = one_vote_each(forest, read, chance)
-            values = votes if self.as_donors else self._undo(linear + votes)
+            values = self._undo(linear + one_vote_each(forest, read, chance))
+            if self.as_donors:
+                values = nearest(self.distinct, values)
         self.work.put(self.feature, self.holes, values)
 
     def _undo(self, scaled: FloatArray) -> FloatArray:
@@ -230,20 +233,53 @@ class _Column:
         """Return what is kept of the column."""
         self.decide()
         forest = self._forest() if self.forest_is_used else None
-        pool = np.empty(0)
-        if forest is None and not self.n_categories:
-            pool = np.sort(self.rest)
-            if pool.size > MOST_POOL:
-                pool = np.quantile(pool, (np.arange(MOST_POOL) + 0.5) / MOST_POOL)
+        pool, levels = np.empty(0), np.empty(0)
+        if not self.n_categories:
+            pool, levels = self._pool(forest)
         return ColumnDraws(
-            self.inputs, np.stack(self.kept), pool, forest, self.linear, float(low), float(high)
+            self.inputs,
+            np.stack(self.kept),
+            pool,
+            levels,
+            forest,
+            0.0 if self.as_donors else self.linear,
+            float(low),
+            float(high),
         )
+
+    def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
+        """Return what is left over in observed cells, and what was predicted of them."""
+        left = self.rest
+        seen = np.arange(left.size)
+        if forest is not None:
+            _, _, total, squares, count = self.votes
+            seen = np.flatnonzero(count > 1)
+            if seen.size < 2:
+                seen = np.flatnonzero(count > 0)
+            count = count[seen]
+            left = total[seen] / count
+            # Fewer trees spoke than will, so a part of what is left over is theirs.
+            noise = (squares[seen] / count - np.square(left)) * count / np.maximum(count - 1, 1)
+            extra = float((noise * (1 / count - 1 / len(forest.trees))).mean())
+            size = float(np.square(left).mean())
+            left = left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0))
+        if forest is None and not self.as_donors:
+            left = np.sort(left)
+            if left.size > MOST_POOL:
+                left = np.quantile(left, (np.arange(MOST_POOL) + 0.5) / MOST_POOL)
+            return left, np.empty(0)
+        predicted = self.target[seen] - left
+        if seen.size > MOST_POOL:
+            some = self.random.permutation(seen.size)[:MOST_POOL]
+            seen, left, predicted = seen[some], left[some], predicted[some]
+        order = np.argsort(predicted, kind="stable")
+        return (self.truth[seen] if self.as_donors else left)[order], predicted[order]
 
     def _need_trees(self) -> bool:
         """Whether what is left over depends on the other columns, in its mean or its size."""
         if self.n_categories:
             return False
-        vote, size, count = self.votes
+        vote, size, _, _, count = self.votes
         seen = count > 0
         if seen.sum() < 20:
             return False

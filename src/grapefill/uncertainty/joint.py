@@ -6,10 +6,11 @@ A missing number is drawn as
 
 where :math:`z_{-j}` are the other cells of the row as they are by then, :math:`\beta^{(k)}` is a
 draw from the posterior of the regression, one for every imputation, and :math:`r` is what the
-regression left over in an observed cell: any one of the column's, or, where what is left over
-depends on the other cells, the one that a tree, chosen by chance, finds in a similar row. A missing
-category is drawn from the probabilities of a logistic regression or from the votes of trees. A few
-sweeps over the columns make the cells of a row go along with each other.
+regression left over in an observed cell of the column. Where what is left over depends on the other
+cells, trees predict it, and :math:`r` is what these in turn left over in a row that they had not
+seen, of about the same prediction. A column that repeats some values gets the value of such a row.
+A missing category is drawn from the probabilities of a logistic regression or from the votes of
+trees. A few sweeps over the columns make the cells of a row go along with each other.
 
 The regressions keep estimates from drawn tables free of the bias that trees have towards the
 middle; the trees follow what is not linear.
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from grapefill.trees import Guess
     from grapefill.uncertainty.design import Design
 
-SWEEPS = 5
+SWEEPS = 4
+# Observed cells of about the same prediction, as a share of all and at least so many.
+ALIKE, FEWEST_ALIKE = 0.05, 5
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,14 @@ class ColumnDraws:
     coefficients : ndarray of shape (draws, inputs) or (draws, inputs, categories)
         Draws from the posterior of the regression, of scaled numbers or of log odds.
     pool : ndarray
-        What the regression leaves over in observed cells, in order; empty where trees say it.
+        What is left over in observed cells, or the values of these; empty for categories.
+    levels : ndarray
+        What was predicted of the same cells, in order; empty where that does not matter.
     forest : Forest or None
-        Trees whose leaves hold a remainder, a value or a category.
+        Trees whose leaves hold a remainder or a category.
     linear : float
-        How often the regression is asked; for numbers 0 or 1, and with 0 a tree says the value.
+        For categories, how often the regression is asked, not the trees. For numbers, whether what
+        is in the pool is added to a prediction (1) or is the value itself (0).
     low, high : float
         The range of the observed numbers.
     """
@@ -59,6 +65,7 @@ class ColumnDraws:
     inputs: IntArray
     coefficients: FloatArray
     pool: FloatArray
+    levels: FloatArray
     forest: Forest | None
     linear: float
     low: float
@@ -125,6 +132,7 @@ class Joint:
                 f"{j}.inputs": column.inputs,
                 f"{j}.coefficients": column.coefficients,
                 f"{j}.pool": column.pool,
+                f"{j}.levels": column.levels,
                 f"{j}.settings": np.array([column.linear, column.low, column.high]),
             }
             if column.forest is not None:
@@ -156,9 +164,15 @@ class Joint:
             if not np.isfinite(coefficients).all() or not np.isfinite(pool).all():
                 raise ValueError("not all numbers of a regression are finite")
             linear, low, high = (float(x) for x in mine["settings"])
-            if forest is None and (linear < 1 or (not k and not pool.size)):
+            levels = mine["levels"]
+            if levels.size not in (0, pool.size) or (np.diff(levels) < 0).any():
+                raise ValueError("the levels of a column are not in order")
+            if (k and forest is None and linear < 1) or (not k and not pool.size):
                 raise ValueError("a column has nothing to draw from")
-            columns.append(ColumnDraws(inputs, coefficients, pool, forest, linear, low, high))
+            if forest is not None and not k and not levels.size:
+                raise ValueError("a column has trees and no levels")
+            drawn = ColumnDraws(inputs, coefficients, pool, levels, forest, linear, low, high)
+            columns.append(drawn)
         return cls(design, tuple(columns))
 
 
@@ -208,6 +222,28 @@ def one_vote_each(
     return votes
 
 
+def mean_vote(forest: Forest, inputs: npt.NDArray[np.float32]) -> FloatArray:
+    """Return the mean of the votes on every row, each as if it were alone."""
+    total = np.zeros(inputs.shape[0])
+    for tree in forest.trees:
+        total += tree.predict(inputs)[:, 0]
+    return total / len(forest.trees)
+
+
+def choose_alike(column: ColumnDraws, predicted: FloatArray, chance: FloatArray) -> IntArray:
+    """Choose an observed cell of about the same prediction, or any, by a number from 0 to 1."""
+    size = column.pool.size
+    if not column.levels.size:
+        return (chance * size).astype(np.int64)
+    alike = min(size, max(FEWEST_ALIKE, round(ALIKE * size)))
+    if not column.linear:
+        alike = min(size, FEWEST_ALIKE)
+    middle = np.searchsorted(column.levels, predicted)
+    first = np.clip(middle - alike // 2, 0, size - alike)
+    chosen: IntArray = first + (chance * alike).astype(np.int64)
+    return chosen
+
+
 def choose_category(chances: FloatArray, chance: FloatArray) -> FloatArray:
     """Return a category for every row, by a number between 0 and 1."""
     total = np.cumsum(chances, axis=1)
@@ -248,15 +284,14 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     if work.design.n_categories[cells.feature]:
         return _draw_category(column, work, cells)
     chance = cells.chance(0)
-    rest = np.empty(0)
-    if column.forest is not None:
-        rest = one_vote_each(column.forest, work.trees_read(column.forest, cells.at), chance)
-        if not column.linear:
-            return rest
-    else:
-        rest = column.pool[(chance * column.pool.size).astype(np.int64)]
     beta = column.coefficients[cells.number % column.coefficients.shape[0]]
-    scaled = work.linear(column, cells.at, beta) + rest
+    scaled = work.linear(column, cells.at, beta)
+    if column.forest is not None:
+        scaled = scaled + mean_vote(column.forest, work.trees_read(column.forest, cells.at))
+    found = column.pool[choose_alike(column, scaled, chance)]
+    if not column.linear:
+        return found
+    scaled = scaled + found
     return np.clip(work.design.scaling.of(cells.feature).undo(scaled), column.low, column.high)
 
 

@@ -50,7 +50,7 @@ def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generat
     --------
     >>> inputs = np.column_stack([np.ones(50), np.arange(50.0)])
     >>> fit = fit_linear(inputs, 1 + 2 * inputs[:, 1], np.random.default_rng(0))
-    >>> fit.best.round(3).tolist()
+    >>> fit.best.round(1).tolist()
     [1.0, 2.0]
     """
     rows, width = inputs.shape

@@ -194,7 +194,9 @@ def over(rule: Rule, values: FloatArray, columns: Columns) -> FloatArray:
     size = np.einsum("ij,j->i", np.abs(part), np.abs(weights)) + abs(rule.constant)
     total = np.where(np.abs(total) <= 4 * np.finfo(np.float64).eps * size, 0.0, total)
     if rule.strict:
-        total = total + np.min(np.abs(weights) * columns.steps[which])
+        step = np.min(np.abs(weights) * columns.steps[which])
+        # Half a step below is enough: the sum may have been rounded.
+        total = np.where(total <= -step / 2, np.minimum(total + step, 0.0), total + step)
     known: FloatArray = np.nan_to_num(total, nan=0.0, posinf=0.0, neginf=0.0)
     return known
 
