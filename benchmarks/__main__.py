@@ -6,14 +6,29 @@ import argparse
 
 import torch
 
-from benchmarks import accuracy, faults, files, labels, paper, scale, speed, wide
+from benchmarks import (
+    accuracy,
+    coverage,
+    draws,
+    faults,
+    files,
+    labels,
+    paper,
+    rubin,
+    scale,
+    speed,
+    wide,
+)
 
 EXPERIMENTS = {
     "accuracy": accuracy,
+    "coverage": coverage,
+    "draws": draws,
     "faults": faults,
     "files": files,
     "labels": labels,
     "paper": paper,
+    "rubin": rubin,
     "scale": scale,
     "speed": speed,
     "wide": wide,

@@ -1,11 +1,13 @@
-"""The code in the README runs, as it stands, from top to bottom."""
+"""The code in the README and in the pages of docs runs, as it stands, from top to bottom."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 # Shell and text are shown, not run; a block with any other label is a mistake to be noticed.
 NOT_RUN = {"bash", "text"}
@@ -17,23 +19,25 @@ def blocks(text):
         yield text.count("\n", 0, match.start()) + 2, match[1].strip(), match[2]
 
 
-def test_every_block_has_a_known_label():
-    found = list(blocks(README.read_text(encoding="utf-8")))
+@each_page
+def test_every_block_has_a_known_label(page):
+    found = list(blocks(page.read_text(encoding="utf-8")))
     assert {label for _, label, _ in found} <= {"python", *NOT_RUN}
     assert any(label == "python" for _, label, _ in found)
-    fences = re.findall(r"^\s*(?:```|~~~)", README.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    fences = re.findall(r"^\s*(?:```|~~~)", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert len(fences) == 2 * len(found), "a fence is indented, not closed, or made of ~~~"
 
 
+@each_page
 @pytest.mark.slow
-def test_python_blocks_run(tmp_path, monkeypatch, capsys):
+def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     # One namespace for all: a reader carries on from the block above.
     namespace = {"__name__": "__readme__"}
-    for line, label, code in blocks(README.read_text(encoding="utf-8")):
+    for line, label, code in blocks(page.read_text(encoding="utf-8")):
         if label == "python":
-            # Blank lines in front give tracebacks the README's own line numbers.
-            exec(compile("\n" * (line - 1) + code, str(README), "exec"), namespace)
+            # Blank lines in front give tracebacks the page's own line numbers.
+            exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
 
 
 def test_blocks_are_found_as_written():

@@ -96,6 +96,7 @@ class GrapeEstimator(BaseEstimator):
             "notes": dict(getattr(self, "notes_", {}) if notes is None else notes),
         }
         tensors = {} if self.model_ is None else self.model_.tensors()
+        tensors |= self._more_tensors()
         write_model(path, estimator=type(self).__name__, tensors=tensors, description=description)
 
     @classmethod
@@ -158,6 +159,7 @@ class GrapeEstimator(BaseEstimator):
         estimator.history_ = History.from_dict(stored["history"])
         estimator._remember(schema)
         estimator._set_extras(stored["extras"])
+        estimator._set_more_tensors(file.tensors)
         estimator.notes_ = stored.get("notes", {})
         return estimator
 
@@ -167,6 +169,13 @@ class GrapeEstimator(BaseEstimator):
 
     def _set_extras(self, extras: Mapping[str, Any]) -> None:
         """Take back what `_extras` gave."""
+
+    def _more_tensors(self) -> dict[str, torch.Tensor]:
+        """Return tensors besides those of the model, by name."""
+        return {}
+
+    def _set_more_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Take back what `_more_tensors` gave, from all tensors of the file."""
 
     def _remember(self, schema: Schema) -> None:
         """Set the attributes that scikit-learn expects of a fitted estimator."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+import torch
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 # Private, yet the only way to learn what both `set_output` and `set_config` ask for.
@@ -33,16 +34,19 @@ from grapefill.training.learn import Scanner, learn_table, read_small
 from grapefill.training.model import GrapeModel
 from grapefill.training.stream import StreamedRows
 from grapefill.training.team import ALONE
+from grapefill.uncertainty.fitted import Uncertainty
+from grapefill.uncertainty.mixin import UncertaintyMixin
+from grapefill.uncertainty.tables import other_fills, point_fills
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import torch
     from torch import nn
 
     from grapefill.files.batches import BatchSource
     from grapefill.graph import Layout
+    from grapefill.table.arrays import FloatArray
     from grapefill.table.cells import Fill
     from grapefill.table.encode import Strangers
     from grapefill.training import CheckpointFile
@@ -54,7 +58,7 @@ if TYPE_CHECKING:
 LEFT_OUT = "They are left out of the result unless keep_empty_features=True."
 
 
-class GrapeImputer(TransformerMixin, GrapeEstimator):
+class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     """Fill the holes of a table with a graph neural network.
 
     A table is a graph: its rows and columns are nodes, its observed cells are edges. The network
@@ -121,6 +125,22 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
     random_state : int, RandomState instance or None, default=None
         Pass an int for the same result at every call on the same machine; on a GPU up to
         rounding.
+    fill : {"best", "median", "mean", "mode"}, default="best"
+        What `transform` fills numbers with: the guess of the smallest expected error, or the
+        median, the mean or the mode of the cell's distribution, see `predict_distribution`.
+    constraints : dict or None, default=None
+        What filled numbers may be, by column name (or position for arrays): ``"non-negative"``,
+        ``"integer"``, ``"rounded"`` (to as many digits as the observed values have),
+        ``"observed"`` (only values that were observed, the nearest one), or a dict with some of
+        ``min``, ``max``, ``integer``, ``allowed`` (a list), ``decimals`` and ``observed``. They
+        hold in `transform`, `sample` and `interval`.
+    rules : sequence of str or None, default=None
+        What the cells of a row obey, such as ``"end >= start"`` or ``"`part a` + b <= 100"``.
+        Filled cells that break a rule are changed as little as that takes; a warning tells of rows
+        where observed cells break it.
+    delta : dict or None, default=None
+        What is added to filled numbers, by column, to see how results change if missing values are
+        larger or smaller than observed ones (not missing at random).
 
     Attributes
     ----------
@@ -171,7 +191,15 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         verbose: bool = False,
         checkpoint: str | Path | CheckpointFile | None = None,
         random_state: int | np.random.RandomState | None = None,
+        fill: Literal["best", "median", "mean", "mode"] = "best",
+        constraints: Mapping[Any, Any] | None = None,
+        rules: Sequence[str] | None = None,
+        delta: Mapping[Any, float] | None = None,
     ) -> None:
+        self.fill = fill
+        self.constraints = constraints
+        self.rules = rules
+        self.delta = delta
         self.preset = preset
         self.settings = settings
         self.kinds = kinds
@@ -209,6 +237,7 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         """
         del y
         check_word("graph_from", self.graph_from, ("fit", "transform"))
+        check_word("fill", self.fill, ("best", "median", "mean", "mode"))
         preset = self._checked_preset()
         resolve_device(self.device)
         source = as_source(X)
@@ -221,8 +250,10 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         generator = self._generator()
         model: GrapeModel | None = getattr(self, "model_", None) if self.warm_start else None
         schema = self._learn_schema(table, model)
+        self._constraints(schema, None)
         encoded = schema.encode(table)
         history = History()
+        uncertainty: Uncertainty | None = None
         if schema.features:
             require_observed(encoded)
             if model is None:
@@ -232,8 +263,9 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
             else:
                 model = model.continued(preset)
             history = self._train(model, encoded.numbers, generator)
+            uncertainty = _learn_uncertainty(model, encoded.numbers, history, generator)
         # Only now, so that a fit that fails leaves the imputer as it was.
-        self.model_, self.history_ = model, history
+        self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
         self._remember(schema)
         self.indicator_columns_ = tuple(j for j in range(table.n_columns) if table.missing(j).any())
         self._seen = None
@@ -289,7 +321,8 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         numbers = np.concatenate([seen.numbers, encoded.numbers])
         generator = self._generator()
         history = self._train(model, numbers, generator)
-        self.model_, self.history_ = model, history
+        uncertainty = _learn_uncertainty(model, numbers, history, generator)
+        self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
         self._remember(schema)
         self.indicator_columns_ = tuple(
             j
@@ -326,7 +359,7 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         """Learn from the rows of a source, perhaps in a team where each has some shards of them."""
         if previous is None and not self.keep_empty_features:
             report_useless(table.schema, consequence=LEFT_OUT)
-        model, history = previous, History()
+        model, history, uncertainty = previous, History(), None
         if table.schema.features:
             if previous is None:
                 model = GrapeModel.create(
@@ -343,7 +376,8 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
             history = self._train(
                 model, table.sample, generator, stream=stream, team=team, checkpoint=checkpoint
             )
-        self.model_, self.history_ = model, history
+            uncertainty = _learn_uncertainty(model, table.sample, history, generator)
+        self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
         self._remember(table.schema)
         self.indicator_columns_ = holes
         self._seen = None
@@ -364,7 +398,13 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
             order and names are kept.
         """
         check_is_fitted(self)
-        filled = self._fill(X)
+        return self._as_wanted(self._fill(X))
+
+    def _output(self, table: Table, fills: dict[int, Fill]) -> Any:
+        """Return the caller's table with cells filled, as the parameters ask for."""
+        return self._as_wanted(self._rebuilt(table, fills))
+
+    def _as_wanted(self, filled: Any) -> Any:
         wanted = _get_output_config("transform", self)["dense"]
         # scikit-learn would read polars as an array of objects, and pyarrow not at all.
         return as_pandas(filled) if wanted == "pandas" else filled
@@ -414,10 +454,21 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
     def _fill(self, X: Any, strangers: list[Strangers] | None = None) -> Any:
         """Return a table filled, in the container it came in."""
         table = self._checked_table(X)
-        fills = self._zeros(table)
-        if self.model_ is not None:
-            fills |= fill_holes(self.model_, table, graph_from=self.graph_from, strangers=strangers)
-        filled = table.rebuild(fills, self._kept_columns(self.schema_))
+        if self.model_ is None:
+            return self._rebuilt(table, {})
+        if self.fill == "best" and not self._constrained:
+            fills = fill_holes(self.model_, table, graph_from=self.graph_from, strangers=strangers)
+            return self._rebuilt(table, fills)
+        parts = self._parts(table, strangers)
+        if self.fill == "best":
+            numbers = point_fills(self.schema_, parts)
+        else:
+            numbers = other_fills(self._beliefs(), parts, self.fill)
+        return self._rebuilt(table, self._finished(table, numbers))
+
+    def _rebuilt(self, table: Table, fills: dict[int, Fill]) -> Any:
+        """Return a table with cells filled, and indicators if they are asked for."""
+        filled = table.rebuild(self._zeros(table) | fills, self._kept_columns(self.schema_))
         if not self.add_indicator:
             return filled
         names = [indicator_name(table.labels[j]) for j in self.indicator_columns_]
@@ -462,6 +513,14 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
             raise ValueError(f"indicator_columns is {columns}")
         self.indicator_columns_ = columns
 
+    def _more_tensors(self) -> dict[str, torch.Tensor]:
+        return {} if self.uncertainty_ is None else self.uncertainty_.tensors()
+
+    def _set_more_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
+        self.uncertainty_ = None
+        if self.model_ is not None:
+            self.uncertainty_ = Uncertainty.from_tensors(tensors, self.model_)
+
     def _kept_columns(self, schema: Schema) -> list[int]:
         kept = enumerate(schema.columns)
         return [j for j, column in kept if self.keep_empty_features or not column.useless]
@@ -482,3 +541,13 @@ class GrapeImputer(TransformerMixin, GrapeEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _learn_uncertainty(
+    model: GrapeModel, numbers: FloatArray, history: History, generator: torch.Generator
+) -> Uncertainty | None:
+    """Learn how to draw cells, unless the fit was interrupted."""
+    if history.stopped == "interrupted":
+        return None
+    seed = int(torch.randint(2**31, (), generator=generator))
+    return Uncertainty.fit(model, numbers, seed=seed)

@@ -15,7 +15,7 @@ from grapefill.cli.terminal import PHRASES, SILENT
 from grapefill.errors import ConfigError, GrapefillError
 
 ROOT = Path(grapefill.__file__).parent
-COMMANDS = ["impute", "fit", "apply", "predict", "describe", "compare", "ampute", "demo"]
+COMMANDS = ["impute", "fit", "apply", "predict", "pool", "describe", "compare", "ampute", "demo"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["impute", "--help"], ["--version"], []])

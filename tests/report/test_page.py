@@ -77,8 +77,8 @@ def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
 
 def test_every_plot_has_a_text_alternative(page: str) -> None:
     plots = [attributes for tag, attributes in Outline(page).tags if tag == "svg"]
-    # Errors, map, patterns, four distributions, three scatters, correlations, training.
-    assert len(plots) == 12
+    # Errors, map, patterns, four distributions, three scatters, intervals, correlations, training.
+    assert len(plots) == 13
     for attributes in plots:
         assert attributes["role"] == "img"
         assert len(attributes["aria-label"] or "") > 20
@@ -186,7 +186,7 @@ def test_in_a_browser(browser: Any, page: str, tmp_path: Path, width: int, schem
         "svg",
         "plots => plots.map(p => p.getBoundingClientRect()).map(box => [box.width, box.height])",
     )
-    assert len(sizes) == 12
+    assert len(sizes) == 13
     assert all(wide > 60 and high > 40 for wide, high in sizes)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     paper, ink = tab.evaluate(

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Ray, Reading, Running, Training
 from grapefill.cli.columns import Plan, text_columns
+from grapefill.cli.draws import draw_paths, interval_paths, write_draws, write_interval
 from grapefill.cli.stream import apply_to_folder, open_source, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
@@ -40,6 +41,8 @@ Examples:
 
   grapefill impute data.csv -o filled.csv --preset fast --na -999 --ignore id
 
+  grapefill impute data.csv --draws 20 --out-dir imputations/ --interval 0.9
+
   grapefill impute survey.xlsx --sheet answers --ordinal "size=small,medium,large"
 
   zcat data.csv.gz | grapefill impute - --quiet > filled.csv"""
@@ -60,6 +63,9 @@ def impute(
     model: Annotated[str | None, Parameter(name=["--model", "-m"], metavar="FILE")] = None,
     report: Annotated[str | None, Parameter(name=["--report", "-r"], metavar="FILE")] = None,
     indicator: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    draws: int | None = None,
+    out_dir: Annotated[str | None, Parameter(metavar="FOLDER")] = None,
+    interval: float | None = None,
     training: Training = Training(),
     columns: Columns = Columns(),
     reading: Reading = Reading(),
@@ -82,6 +88,13 @@ def impute(
         Write a page that shows what was filled in and how far to trust it, as HTML.
     indicator
         Add columns that tell which cells were filled.
+    draws
+        Draw that many tables besides, for multiple imputation with 'grapefill pool'.
+    out_dir
+        The folder for the draws.
+    interval
+        Write the ends of intervals that hold so large a share of the true values, such as 0.9,
+        to files beside the filled table, with -lower and -upper added to its name.
     """
     from grapefill.files.places import open_output
 
@@ -90,7 +103,9 @@ def impute(
         _impute_folder(data, output, model, report, indicator, training, columns, reading, running)
         return
     output = default_output(data, "filled") if output is None else output
-    check_outputs(output, model, report, inputs=[data], overwrite=running.overwrite)
+    drawn, ends = draw_paths(data, draws, out_dir), interval_paths(output, interval)
+    outputs = (output, model, report, *drawn, *ends)
+    check_outputs(*outputs, inputs=[data], overwrite=running.overwrite)
     started = time.perf_counter()
     file, plan, table = _open(data, columns, reading, terminal)
     file.check_target(output)
@@ -99,6 +114,8 @@ def impute(
     filled = fill(imputer, plan, table, terminal)
     page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)
+    write_interval(imputer, file, plan, table, ends, coverage=interval)
+    write_draws(imputer, file, plan, table, drawn, seed=training.seed, terminal=terminal)
     if model is not None:
         imputer.save(model, notes=_notes(file.types, plan, reading))
     if report is not None and page is not None:
@@ -107,7 +124,12 @@ def impute(
     remove_checkpoint(checkpoint)
     seconds = time.perf_counter() - started
     show_result(terminal, imputer, table, filled, output=output, seconds=seconds)
-    for what, path in (("The model:       ", model), ("The report:      ", report)):
+    for what, path in (
+        ("The model:       ", model),
+        ("The report:      ", report),
+        ("The draws:       ", out_dir),
+        ("The intervals:   ", " and ".join(ends) or None),
+    ):
         if path is not None:
             terminal.show(f"{what} {path}", to_error=output == "-")
 

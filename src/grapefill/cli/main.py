@@ -13,6 +13,7 @@ from grapefill._version import __version__
 from grapefill.cli.apply import EXAMPLES as APPLY_EXAMPLES
 from grapefill.cli.apply import apply
 from grapefill.cli.demo import demo
+from grapefill.cli.draws import POOL_EXAMPLES, pool
 from grapefill.cli.evaluate import (
     AMPUTE_EXAMPLES,
     COMPARE_EXAMPLES,
@@ -58,6 +59,7 @@ COMMANDS: dict[Callable[..., None], str | None] = {
     fit: FIT_EXAMPLES,
     apply: APPLY_EXAMPLES,
     predict: PREDICT_EXAMPLES,
+    pool: POOL_EXAMPLES,
     describe: DESCRIBE_EXAMPLES,
     compare: COMPARE_EXAMPLES,
     ampute: AMPUTE_EXAMPLES,

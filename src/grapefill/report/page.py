@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from grapefill.files.atomic import write_whole
 from grapefill.report import plots
 from grapefill.report.facts import collect
+from grapefill.uncertainty.plots import COVERAGES, coverage_curves
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +53,8 @@ def make_report(imputer: GrapeImputer, X: Any, *, title: str = "Table") -> str:
         undefined=jinja2.StrictUndefined,
     )
     facts = collect(imputer, X, title=title)
-    return environment.get_template("page.html.jinja").render(facts=facts, **_pictures(facts))
+    pictures = _pictures(facts) | {"calibration": _calibration(imputer)}
+    return environment.get_template("page.html.jinja").render(facts=facts, **pictures)
 
 
 def write_report(path: str | Path, imputer: GrapeImputer, X: Any, *, title: str = "Table") -> None:
@@ -102,6 +104,17 @@ def _pictures(facts: Facts) -> dict[str, Any]:
         ],
         "correlation": drawn(plots.correlation_plot(facts)) if len(facts.correlated) > 1 else None,
     }
+
+
+def _calibration(imputer: GrapeImputer) -> Any:
+    """Draw how often intervals hold held-out cells, if any cells were held out."""
+    from markupsafe import Markup
+
+    model = imputer.model_
+    if model is None or model.held_out is None or not model.held_out.feature.size:
+        return None
+    curves = coverage_curves(imputer)
+    return Markup(plots.calibration_plot(COVERAGES, curves)) if curves else None
 
 
 def _can_scatter(column: ColumnFacts) -> bool:

@@ -192,6 +192,23 @@ def scatter(column: ColumnFacts) -> str:
         )
 
 
+def calibration_plot(asked: FloatArray, inside: dict[str, FloatArray]) -> str:
+    """Draw how often intervals hold held-out cells against how often they should."""
+    with _figure(width=3.2, height=3.0) as (figure, axes):
+        axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+        for curve in inside.values():
+            axes.plot(asked, curve, color=OBSERVED, alpha=0.35, linewidth=1)
+        mean = np.mean(list(inside.values()), axis=0)
+        axes.plot(asked, mean, color=FILLED, linewidth=2)
+        axes.set_xlabel("coverage asked for")
+        axes.set_ylabel("held-out cells inside")
+        at = int(np.abs(asked - 0.9).argmin())
+        return _svg(
+            figure,
+            f"Intervals for {asked[at]:.0%} of the held-out cells hold {mean[at]:.0%} of them.",
+        )
+
+
 def correlation_plot(facts: Facts) -> str:
     """Draw the correlations of columns before and after filling."""
     size = min(len(facts.correlated), MOST_CORRELATED)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from grapefill.table.arrays import BoolArray
 
-__all__ = ["append_columns", "as_pandas"]
+__all__ = ["append_columns", "as_pandas", "stack_tables"]
 
 
 def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray]) -> Any:
@@ -57,3 +57,41 @@ def as_pandas(table: Any) -> Any:
     if isinstance(table, np.ndarray) or is_pandas_dataframe(table):
         return table
     return nw.from_native(table, eager_only=True).to_pandas()
+
+
+def stack_tables(tables: Sequence[Any]) -> Any:
+    """Return tables of one shape below each other, with columns in front that count them.
+
+    ``.imp`` counts the tables and ``.id`` their rows, both from 1.
+
+    Examples
+    --------
+    >>> stack_tables([np.array([[1.5], [2.5]]), np.array([[1.5], [3.5]])])
+    array([[1. , 1. , 1.5],
+           [1. , 2. , 2.5],
+           [2. , 1. , 1.5],
+           [2. , 2. , 3.5]])
+    """
+    if isinstance(tables[0], np.ndarray):
+        counted = [
+            np.column_stack([np.full(len(table), at), np.arange(1, len(table) + 1), table])
+            if table.dtype != object
+            else np.hstack([_counts(len(table), at).astype(object), table])
+            for at, table in enumerate(tables, start=1)
+        ]
+        return np.vstack(counted)
+    frames = []
+    for at, table in enumerate(tables, start=1):
+        frame = nw.from_native(table, eager_only=True)
+        counts = _counts(len(frame), at)
+        series = [
+            nw.new_series(name, counts[:, k], nw.Int64(), backend=frame.implementation)
+            for k, name in enumerate((".imp", ".id"))
+        ]
+        names = frame.columns
+        frames.append(frame.with_columns(*series).select(".imp", ".id", *names))
+    return nw.concat(frames, how="vertical").to_native()
+
+
+def _counts(rows: int, at: int) -> Any:
+    return np.column_stack([np.full(rows, at), np.arange(1, rows + 1)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from grapefill.table import Encoded, Table
+    from grapefill.table.arrays import BoolArray, FloatArray, IntArray
     from grapefill.table.cells import Fill
     from grapefill.table.encode import Strangers
     from grapefill.training.model import GrapeModel
@@ -23,14 +24,35 @@ if TYPE_CHECKING:
 SLICE_CELLS = 1_310_720
 
 
-def fill_holes(
+class Part(NamedTuple):
+    """Rows with holes, and what is believed about them.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Their positions in the table.
+    numbers : ndarray of shape (rows, features)
+        Their encoded cells, NaN where there is no edge.
+    holes : ndarray of bool, shape (rows, features)
+        Where a cell is to be filled.
+    guess : Guess
+        What the model says.
+    """
+
+    rows: IntArray
+    numbers: FloatArray
+    holes: BoolArray
+    guess: Guess
+
+
+def predict_holes(
     model: GrapeModel,
     table: Table,
     *,
     graph_from: Literal["fit", "transform"] = "fit",
     strangers: list[Strangers] | None = None,
-) -> dict[int, Fill]:
-    """Predict the missing cells of the columns that the model knows.
+) -> Iterator[Part]:
+    """Yield the rows of a table that have holes, with predictions, slice by slice.
 
     Parameters
     ----------
@@ -42,42 +64,52 @@ def fill_holes(
         Which rows give the states of the features: those at fit, or those of this table.
     strangers : list or None
         Takes the categories that fit did not see; None warns of them.
+    """
+    if not table.n_rows:
+        return
+    states = None
+    if graph_from == "transform":
+        whole = model.schema.encode(table, warn=False).numbers
+        states = model.freeze_states(model.without_labels(whole))
+    found = []
+    for start, encoded in _slices(model, table):
+        found.append(encoded.strangers)
+        # Rows without holes need no prediction.
+        rows = np.flatnonzero(encoded.fillable.any(axis=1))
+        numbers = model.without_labels(encoded.numbers[rows])
+        guess = model.predict(numbers, states=states)
+        yield Part(rows + start, numbers, encoded.fillable[rows], guess)
+    if strangers is None:
+        warn_strangers(join_strangers(found))
+    else:
+        strangers[:] = [join_strangers([*strangers, *found])]
+
+
+def fill_holes(
+    model: GrapeModel,
+    table: Table,
+    *,
+    graph_from: Literal["fit", "transform"] = "fit",
+    strangers: list[Strangers] | None = None,
+) -> dict[int, Fill]:
+    """Predict the missing cells of the columns that the model knows; see `predict_holes`.
 
     Returns
     -------
     dict of int to (positions, values)
         For columns with holes, the rows to write and the values, as `Table.rebuild` takes them.
     """
-    if not table.n_rows:
-        return {}
-    schema = model.schema
-    states = None
-    if graph_from == "transform":
-        whole = schema.encode(table, warn=False).numbers
-        states = model.freeze_states(model.without_labels(whole))
-    positions: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
-    numbers: dict[int, list[np.ndarray]] = {j: [] for j in schema.features}
-    found = []
-    for start, encoded in _slices(model, table):
-        found.append(encoded.strangers)
-        holes = encoded.fillable
-        # Rows without holes need no prediction.
-        rows = np.flatnonzero(holes.any(axis=1))
-        numbers_of_rows = model.without_labels(encoded.numbers[rows])
-        predicted = model.predict(numbers_of_rows, states=states).value
-        for at, j in enumerate(schema.features):
-            use = holes[rows, at]
-            positions[j].append(rows[use] + start)
-            numbers[j].append(predicted[use, at])
-    if strangers is None:
-        warn_strangers(join_strangers(found))
-    else:
-        strangers[:] = [join_strangers([*strangers, *found])]
+    # Of every part only the filled cells are kept.
+    parts = [
+        [(part.rows[use], part.guess.value[use, at]) for at, use in enumerate(part.holes.T)]
+        for part in predict_holes(model, table, graph_from=graph_from, strangers=strangers)
+    ]
     fills: dict[int, Fill] = {}
-    for j in schema.features:
-        where = np.concatenate(positions[j])
-        if where.size:
-            fills[j] = (where, schema.columns[j].decode(np.concatenate(numbers[j])))
+    for at, j in enumerate(model.schema.features):
+        rows = [part[at][0] for part in parts]
+        if any(each.size for each in rows):
+            numbers = np.concatenate([part[at][1] for part in parts])
+            fills[j] = (np.concatenate(rows), model.schema.columns[j].decode(numbers))
     return fills
 
 

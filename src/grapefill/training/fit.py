@@ -322,7 +322,7 @@ class _Stack:
         for j, power in choose_powers(numbers, self.held_out, blends, self._weights).items():
             powers[j] = power
         model.held_out = HeldOut.collect(
-            numbers, self.held_out, self.start, guess, shares, powers=powers
+            numbers, self.held_out, self.start, guess, shares, powers=powers, chain=tried
         )
         before = time.perf_counter() - self.started
         growth.deadline = self.deadline

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grapefill.table.arrays import FloatArray, IntArray
-    from grapefill.trees import Guess
+    from grapefill.trees import Chain, Guess
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class HeldOut:
         The probability that was given to the true category; NaN for numbers.
     spread : ndarray
         `Guess.spread`: how far the votes of trees lie apart; NaN where there are none.
+    votes : ndarray of shape (cells, trees)
+        What trees said about a number, each by itself; NaN where there are none.
     """
 
     feature: IntArray
@@ -41,6 +43,7 @@ class HeldOut:
     guess: FloatArray
     chance: FloatArray
     spread: FloatArray
+    votes: FloatArray
 
     @classmethod
     def collect(
@@ -52,6 +55,7 @@ class HeldOut:
         shares: FloatArray,
         *,
         powers: FloatArray | None = None,
+        chain: Chain | None = None,
     ) -> Self:
         """Collect the held-out cells of some rows.
 
@@ -67,6 +71,8 @@ class HeldOut:
             The weight of ``start`` in every feature.
         powers : ndarray of shape (features,) or None
             What probabilities are raised to; None for 1.
+        chain : Chain or None
+            The trees, for their votes.
         """
         feature, row = np.nonzero(held_out.T)
         truth, share = numbers[row, feature], shares[feature]
@@ -82,7 +88,20 @@ class HeldOut:
         spread = np.full(feature.size, np.nan)
         if trees.spread is not None:
             spread = np.where(share < 1, trees.spread[row, feature], np.nan)
-        return cls(feature.astype(np.int64), truth, guess, chance, spread)
+        votes = np.empty((feature.size, 0))
+        if chain is not None:
+            values = np.where(np.isnan(numbers) | held_out, trees.value, numbers)
+            said = {
+                j: chain.votes(values[row[feature == j]], j)
+                for j in np.flatnonzero(shares < 1).tolist()
+                if j not in start.chances
+            }
+            votes = np.full(
+                (feature.size, max((v.shape[1] for v in said.values()), default=0)), np.nan
+            )
+            for j, mine in said.items():
+                votes[feature == j, : mine.shape[1]] = mine
+        return cls(feature.astype(np.int64), truth, guess, chance, spread, votes)
 
     def of(self, feature: int) -> Self:
         """Return the cells of one feature."""
@@ -96,8 +115,11 @@ class HeldOut:
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> Self:
         """Rebuild from `arrays`; raises ValueError if they do not fit."""
+        # Files of versions before 0.1.1 have no votes.
+        arrays = {"votes": np.empty((arrays["feature"].size, 0))} | arrays
         cells = cls(**{name: arrays[name] for name in cls.__dataclass_fields__})
-        if len({array.shape for array in cells.arrays().values()}) > 1 or cells.feature.ndim != 1:
+        shapes = {array.shape[:1] for array in cells.arrays().values()}
+        if len(shapes) > 1 or cells.feature.ndim != 1 or cells.votes.ndim != 2:
             raise ValueError("the held-out cells are not of one length")
         if not np.isin(cells.feature, np.arange(n_features)).all():
             raise ValueError("a held-out cell is of a column that is not there")

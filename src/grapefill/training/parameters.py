@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,9 +14,6 @@ from grapefill.table import Kind
 from grapefill.table.marks import read_mark
 from grapefill.table.text import storable_label
 from grapefill.training.config import Preset
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,8 +40,9 @@ def from_plain(stored: Mapping[str, Any]) -> dict[str, Any]:
     parameters = dict(stored)
     if isinstance(parameters.get("preset"), dict):
         parameters["preset"] = Preset.from_dict(parameters["preset"])
-    if parameters.get("kinds") is not None:
-        parameters["kinds"] = dict(parameters["kinds"])
+    for name in ("kinds", "constraints", "delta"):
+        if parameters.get(name) is not None:
+            parameters[name] = dict(parameters[name])
     if parameters.get("settings") is not None:
         parameters["settings"] = plain_settings(parameters["settings"])
     return parameters
@@ -75,6 +74,10 @@ def _storable(name: str, value: Any) -> Any:
     if name == "kinds":
         # Pairs, since JSON would turn the position 0 into the name "0".
         return [[storable_label(label), str(Kind(kind))] for label, kind in value.items()]
+    if name in ("constraints", "delta"):
+        return [[storable_label(label), _plain(given)] for label, given in value.items()]
+    if name == "rules":
+        return list(value)
     if name == "settings":
         return plain_settings(value)
     if name == "random_state":
@@ -82,6 +85,18 @@ def _storable(name: str, value: Any) -> Any:
     if isinstance(value, Preset):
         return value.to_dict()
     return str(value) if isinstance(value, torch.device) else _scalar(value)
+
+
+def _plain(given: Any) -> Any:
+    """Return what is wanted of one column: a word, a number, or a dict of numbers and lists."""
+    if not isinstance(given, Mapping):
+        return _scalar(given)
+    return {
+        key: _scalar(value)
+        if isinstance(value, str) or not isinstance(value, Iterable)
+        else [_scalar(item) for item in value]
+        for key, value in given.items()
+    }
 
 
 def _scalar(value: Any) -> Any:

@@ -93,6 +93,23 @@ class Chain:
             chances[holes] = sharpen(chances[holes], self.powers[feature])
         return work.guess
 
+    def votes(self, values: FloatArray, feature: int) -> FloatArray:
+        """Return what every tree of the last forest for a feature says, shape (rows, trees).
+
+        Parameters
+        ----------
+        values : ndarray of shape (rows, features)
+            Rows whose holes are filled.
+        feature : int
+            Whose trees are asked; without any there are no votes.
+        """
+        found = [forests[feature] for forests in self.rounds if feature in forests]
+        if not found or not values.shape[0]:
+            return np.empty((values.shape[0], len(found[-1].trees) if found else 0))
+        inputs = _readable(self.scaling.apply(values)).take(found[-1].columns, axis=1)
+        with _threads() as pool:
+            return found[-1].votes(inputs, pool)
+
     def _rounds_for_labels(self) -> list[dict[int, Forest]]:
         """Return the rounds up to the last trees of a label."""
         first = self.shares.size - self.n_labels

@@ -1,0 +1,377 @@
+r"""What may be in a missing cell of numbers, learned from the errors on held-out cells.
+
+A belief is a mixture of three samples, weighted by how well each foretold the held-out cells of the
+column:
+
+* errors: the fill plus what held-out fills were off by, in units of how far off a cell like this is
+  expected to be (as the spread of its votes and the size of the fill tell);
+* neighbours: true values of held-out cells whose fills were about the same;
+* votes: what the trees say about this cell, each by itself.
+
+The first is a smooth guess that fits any column, the others know of values that columns repeat, and
+of two answers with nothing in between. The chance that intervals hold the truth is calibrated on
+the same held-out cells (split conformal prediction; Vovk et al.: Algorithmic learning in a random
+world, 2005).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grapefill.table.arrays import FloatArray, IntArray
+
+# Levels at which errors are kept, and at which a belief is written down.
+LEVELS = (np.arange(100) + 0.5) / 100
+GRID = np.linspace(0, 1, 201)
+# Ways to share the rest between the two sides of an interval.
+SPLITS = 11
+MIDDLE = 0.8
+# How far apart, as a share of all, fills count as about the same; more with few cells.
+NEAR, NEAR_CELLS = 0.1, 1.0
+# Of a cell's expected error: the part that is the same for all, by the spread of its votes, and by
+# the size of its fill.
+SCALES = np.array(
+    [[1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [0.3, 0.0, 0.7], [0.2, 0.4, 0.4], [0.05, 0.95, 0.0]]
+)
+# How many cells the average column counts for, in scales, errors, weights and calibration.
+PRIOR_CELLS = 10
+ERROR_CELLS = 30
+CALIBRATION_CELLS = 30
+# By how much the coverage is lowered, as a share of what may be outside.
+SMALLER = 0.2
+# Foretold is a value within that share of the column's range.
+RESOLUTION = 0.01
+ROUNDS = 30
+# Part of a column's range that its errors are never smaller than.
+LEAST = 1e-6
+
+
+class Sample(NamedTuple):
+    """Weighted points for some cells, each of shape (cells, points)."""
+
+    points: FloatArray
+    weights: FloatArray
+
+
+class Cells(NamedTuple):
+    """What is known of cells beforehand.
+
+    Parameters
+    ----------
+    guess : ndarray of shape (cells,)
+        What they are filled with.
+    spread : ndarray of shape (cells,)
+        How far the votes on them lie apart; NaN where there are none.
+    votes : ndarray of shape (cells, trees)
+        The votes.
+    """
+
+    guess: FloatArray
+    spread: FloatArray
+    votes: FloatArray
+
+    def part(self, rows: slice) -> Cells:
+        """Return some of the cells."""
+        return Cells(*(array[rows] for array in self))
+
+
+class NumberColumn:
+    """The held-out cells of one column of numbers.
+
+    Parameters
+    ----------
+    truth : ndarray of shape (cells,)
+        What was observed.
+    cells : Cells
+        What was said about them.
+    low, high : float
+        The range of what may be filled in.
+    typical : float
+        The error to expect in a column like this before any of its cells was seen.
+    repeated : ndarray or None
+        The values of a column that repeats a few of them, in order: nothing else is in its cells.
+    """
+
+    def __init__(
+        self,
+        truth: FloatArray,
+        cells: Cells,
+        low: float,
+        high: float,
+        *,
+        typical: float,
+        repeated: FloatArray | None = None,
+    ) -> None:
+        self.repeated = repeated
+        self.truth = truth
+        self.cells = cells
+        self.low, self.high = low, high
+        self.range = max(high - low, 1e-300)
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = np.nan_to_num(truth - np.clip(cells.guess, low, high))
+        self.error = np.clip(error, -self.range, self.range)
+        total = np.abs(self.error).sum() + 2 * min(typical, self.range)
+        self.base = max(float(total) / (truth.size + 2), LEAST * self.range)
+        self.order = np.sort(np.clip(cells.guess, low, high))
+        self.near = max(NEAR, NEAR_CELLS / np.sqrt(max(1, truth.size)))
+        spread = cells.spread[np.isfinite(cells.spread)]
+        self.mean_spread = float(spread.mean()) if spread.size else 0.0
+        ends = np.quantile(truth, [0.1, 0.9]) if truth.size else np.array([low, high])
+        self.spread = max(float(ends[1] - ends[0]), LEAST * self.range)
+        self.scale = SCALES[0]
+        self.errors = np.zeros(LEVELS.size)
+        self.weights = np.array([1.0, 0.0, 0.0])
+
+    @property
+    def size(self) -> int:
+        """How many cells were held out."""
+        return self.truth.size
+
+    def _place(self, guess: FloatArray) -> FloatArray:
+        """Return the share of held-out fills below a fill, ties in the middle."""
+        guess = np.clip(guess, self.low, self.high)
+        sides = [np.searchsorted(self.order, guess, side) for side in ("left", "right")]
+        places: FloatArray = (sides[0] + sides[1]) / (2 * max(1, self.order.size))
+        return places
+
+    def closeness(self, guess: FloatArray, *, but_itself: bool = False) -> FloatArray:
+        """Return how much every held-out cell counts for some fills, shape (fills, cells)."""
+        apart = np.abs(self._place(guess)[:, None] - self._place(self.cells.guess)[None])
+        # Fills that hardly differ say nothing, whatever their order.
+        inside = np.clip(guess, self.low, self.high)
+        differ = np.abs(inside[:, None] - np.clip(self.cells.guess, self.low, self.high)[None])
+        close = np.exp(-0.5 * np.square(np.minimum(apart, differ / self.spread) / self.near))
+        if but_itself:
+            np.fill_diagonal(close, 0.0)
+        total: FloatArray = close / np.maximum(close.sum(axis=1, keepdims=True), 1e-300)
+        return total
+
+    def relative_scales(self, cells: Cells, close: FloatArray) -> FloatArray:
+        """Return the expected error of cells, by each of its three parts, on average 1."""
+        same = np.ones(cells.guess.size)
+        if not self.size:
+            return np.stack([same] * 3, axis=1)
+        by_guess = (close * np.abs(self.error)).sum(axis=1) / self.base
+        by_votes = same
+        if self.mean_spread > 0:
+            by_votes = np.where(
+                np.isfinite(cells.spread), cells.spread / self.mean_spread, by_guess
+            )
+        return np.stack([same, np.minimum(by_votes, 20.0), by_guess], axis=1)
+
+    def expected(self, cells: Cells, close: FloatArray) -> FloatArray:
+        """Return how far off cells are expected to be."""
+        relative = np.einsum("ij,j->i", self.relative_scales(cells, close), self.scale)
+        expected: FloatArray = self.base * np.maximum(relative, 0.02)
+        return expected
+
+    def scale_losses(self) -> FloatArray:
+        """Return how badly each of `SCALES` tells the size of errors, summed over cells."""
+        close = self.closeness(self.cells.guess, but_itself=True)
+        relative = self.relative_scales(self.cells, close)
+        expected = np.maximum(relative @ SCALES.T, 0.02)
+        off = (np.abs(self.error) / self.base)[:, None]
+        losses: FloatArray = (np.log(expected) + off / expected).sum(axis=0)
+        return losses
+
+    def samples(self, cells: Cells, *, itself: bool = False) -> list[Sample]:
+        """Return the three samples for some cells; for the held-out ones without `itself`."""
+        close = self.closeness(cells.guess, but_itself=itself)
+        expected = self.expected(cells, close)
+        guess = np.clip(cells.guess, self.low, self.high)
+        errors = guess[:, None] + expected[:, None] * self.errors
+        even = np.full(errors.shape, 1 / LEVELS.size)
+        neighbours = np.broadcast_to(self.truth, close.shape)
+        voted = np.isfinite(cells.votes)
+        share = voted / np.maximum(voted.sum(axis=1, keepdims=True), 1)
+        votes = np.where(voted, cells.votes, guess[:, None])
+        errors = np.clip(errors, self.low, self.high)
+        if self.repeated is not None:
+            errors = nearest(self.repeated, errors)
+        return [
+            Sample(errors, even),
+            Sample(neighbours, close),
+            Sample(votes, share),
+        ]
+
+    def foretold(self) -> FloatArray:
+        """Return how well the samples foretold the held-out cells, shape (samples, cells)."""
+        within = RESOLUTION * self.range
+        chances = [
+            (weights * (np.abs(points - self.truth[:, None]) <= within)).sum(axis=1)
+            for points, weights in self.samples(self.cells, itself=True)
+        ]
+        # Nothing is impossible.
+        return 0.98 * np.stack(chances) + 0.02 * 2 * RESOLUTION
+
+    def mixture(self, cells: Cells, *, itself: bool = False) -> Sample:
+        """Return the belief about some cells: points in order, and the chance to be below each."""
+        samples = self.samples(cells, itself=itself)
+        points = np.concatenate([sample.points for sample in samples], axis=1)
+        weights = np.concatenate(
+            [w * sample.weights for w, sample in zip(self.weights, samples, strict=True)], axis=1
+        )
+        # A cell without votes, or without neighbours, has less to go by.
+        lacking = 1 - weights.sum(axis=1, keepdims=True)
+        weights[:, : LEVELS.size] += lacking / LEVELS.size
+        order = np.argsort(points, axis=1)
+        points = np.take_along_axis(points, order, axis=1)
+        return Sample(points, np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1))
+
+
+def quantile_grid(belief: Sample) -> FloatArray:
+    """Return the quantiles of a belief at `GRID`, shape (cells, levels)."""
+    cells, n_points = belief.points.shape
+    steps = GRID.size - 1
+    # The number of points that are below a level is the number of those in the bins before it.
+    bins = np.clip(np.ceil(belief.weights * steps - 1e-9), 0, steps).astype(np.int64) + 1
+    bins += np.arange(cells)[:, None] * (steps + 2)
+    counts = np.bincount(bins.ravel(), minlength=cells * (steps + 2)).reshape(cells, -1)
+    found = np.minimum(np.cumsum(counts, axis=1)[:, :-1], n_points - 1)
+    return np.take_along_axis(belief.points, found, axis=1)
+
+
+def shortest(grid: FloatArray, mass: float) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of the shortest interval with some mass, of a few that are tried."""
+    steps = GRID.size - 1
+    inside = min(steps, max(0, int(np.ceil(mass * steps - 1e-9))))
+    starts = np.unique(np.linspace(0, steps - inside, SPLITS).round().astype(int))
+    low, high = grid[:, starts], grid[:, starts + inside]
+    width = high - low
+    # The middle one unless another is really shorter: the tails are uncertain.
+    width[:, starts.size // 2] *= MIDDLE
+    best = width.argmin(axis=1)[:, None]
+    return (
+        np.take_along_axis(low, best, axis=1)[:, 0],
+        np.take_along_axis(high, best, axis=1)[:, 0],
+    )
+
+
+def nearest(known: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the nearest of known values, which are in order.
+
+    Examples
+    --------
+    >>> nearest(np.array([0.0, 1.0, 5.0]), np.array([-2.0, 0.6, 2.9, 3.1]))
+    array([0., 1., 1., 5.])
+    """
+    above = np.clip(np.searchsorted(known, values), 1, max(1, known.size - 1))
+    if known.size == 1:
+        return np.full(np.shape(values), known[0])
+    low, high = known[above - 1], known[above]
+    return np.where(values - low <= high - values, low, high)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Which mass an interval needs so that the truth is inside as often as it should be.
+
+    Parameters
+    ----------
+    needed : ndarray of shape (cells,)
+        For every held-out cell of all columns, the smallest mass that would have been enough.
+    column : ndarray of int, shape (cells,)
+        Whose cell it is.
+    """
+
+    needed: FloatArray
+    column: IntArray
+
+    def mass(self, coverage: float, column: int) -> float:
+        """Return the mass for a column: by its own cells, and by those of all."""
+        if not self.needed.size:
+            return coverage
+        # Errors get a little smaller after the trial.
+        coverage = coverage * (1 - SMALLER * (1 - coverage))
+        pooled = _level(self.needed, coverage)
+        own = self.needed[self.column == column]
+        if not own.size:
+            return pooled
+        share = own.size / (own.size + CALIBRATION_CELLS)
+        mass: float = share * _level(own, coverage) + (1 - share) * pooled
+        return mass
+
+
+def _level(values: FloatArray, level: float) -> float:
+    """Return the value that a share of them does not exceed, a further one counted as larger."""
+    rank = max(0, int(np.ceil(level * (values.size + 1))) - 1)
+    return float(np.sort(values)[min(rank, values.size - 1)])
+
+
+def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
+    """Learn from held-out cells of all columns together what a few of one column cannot tell."""
+    if not columns:
+        return Calibration(np.empty(0), np.empty(0, dtype=np.int64))
+    losses = [column.scale_losses() for column in columns]
+    cells = max(1, sum(column.size for column in columns))
+    pooled = sum(losses, np.zeros(len(SCALES))) / cells
+    for column, own in zip(columns, losses, strict=True):
+        column.scale = SCALES[int(np.argmin(own + PRIOR_CELLS * pooled))]
+    relative = [_relative_errors(column) for column in columns]
+    everyone = np.concatenate([*relative, np.zeros(1)])
+    shared = np.quantile(everyone, LEVELS)
+    for column, own in zip(columns, relative, strict=True):
+        share = own.size / (own.size + ERROR_CELLS)
+        mine = np.quantile(own, LEVELS) if own.size else shared
+        column.errors = share * mine + (1 - share) * shared
+    _fit_weights(columns)
+    needed, whose = [np.empty(0)], [np.empty(0, dtype=np.int64)]
+    for at, column in enumerate(columns):
+        if column.size:
+            needed.append(_needed_mass(column))
+            whose.append(np.full(column.size, at))
+    return Calibration(np.concatenate(needed), np.concatenate(whose))
+
+
+def _relative_errors(column: NumberColumn) -> FloatArray:
+    if not column.size:
+        return np.empty(0)
+    close = column.closeness(column.cells.guess, but_itself=True)
+    return column.error / column.expected(column.cells, close)
+
+
+def _fit_weights(columns: Sequence[NumberColumn]) -> None:
+    """Choose the weights of the samples by expectation and maximisation, columns like the mean."""
+    foretold = [column.foretold() if column.size else np.empty((3, 0)) for column in columns]
+    common = np.full(3, 1 / 3)
+    for _ in range(ROUNDS):
+        common = _responsibility(np.concatenate(foretold, axis=1), common) + 1e-3
+        common /= common.sum()
+    for column, chances in zip(columns, foretold, strict=True):
+        has_votes = bool(np.isfinite(column.cells.votes).any())
+        prior = common * np.array([1, column.size > 1, has_votes])
+        prior = prior / prior.sum()
+        weights = prior
+        for _ in range(ROUNDS):
+            own = _responsibility(chances, weights) * column.size
+            weights = (own + PRIOR_CELLS * prior) / (column.size + PRIOR_CELLS)
+            weights = weights * (prior > 0) / (weights * (prior > 0)).sum()
+        column.weights = weights
+
+
+def _responsibility(chances: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return which share of the cells each sample accounts for."""
+    if not chances.shape[1]:
+        return weights
+    part = weights[:, None] * chances
+    share: FloatArray = (part / part.sum(axis=0)).mean(axis=1)
+    return share
+
+
+def _needed_mass(column: NumberColumn) -> FloatArray:
+    """Return the mass from which on intervals around a held-out cell hold it."""
+    grid = quantile_grid(column.mixture(column.cells, itself=True))
+    needed = np.ones(column.size)
+    holding = np.ones(column.size, dtype=bool)
+    slack = 1e-9 * column.range
+    for mass in GRID[:0:-1]:
+        low, high = shortest(grid, float(mass))
+        holding &= (low - slack <= column.truth) & (column.truth <= high + slack)
+        needed[holding] = mass
+    return needed

@@ -1,0 +1,263 @@
+"""Beliefs about the missing cells of a table, column by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grapefill.errors import InputError
+from grapefill.uncertainty.belief import (
+    GRID,
+    Calibration,
+    Cells,
+    NumberColumn,
+    fit_columns,
+    quantile_grid,
+    shortest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from grapefill.table.arrays import Array, FloatArray, IntArray
+    from grapefill.table.column import Column
+    from grapefill.training.fill import Part
+    from grapefill.training.held_out import HeldOut
+    from grapefill.training.model import GrapeModel
+    from grapefill.uncertainty.fitted import Uncertainty
+
+# Cells whose beliefs are worked out together: about 50 MB.
+BLOCK = 4_096
+# Held-out cells of the average column that count for a column's probabilities.
+PRIOR_CELLS = 10
+
+
+class Beliefs:
+    """What held-out cells tell about the errors of a model.
+
+    Parameters
+    ----------
+    model : GrapeModel
+        A trained model with held-out cells.
+    uncertainty : Uncertainty or None
+        Which values columns have, if that is known.
+    """
+
+    def __init__(self, model: GrapeModel, uncertainty: Uncertainty | None = None) -> None:
+        if model.held_out is None or not model.held_out.feature.size:
+            raise InputError(
+                "No cells were held out when the model was fitted, so nobody knows how far off it "
+                'is. Fit with settings={"validation": 0.1, "rejoin": 0.8}, or another preset.'
+            )
+        self.model = model
+        held_out = model.held_out
+        self.features = list(model.features.continuous)
+        self.numbers = self._number_columns(held_out, uncertainty)
+        self.calibration: Calibration = fit_columns(self.numbers)
+        self.chances = {j: held_out.of(j).chance for j in model.features.discrete}
+
+    def _number_columns(
+        self, held_out: HeldOut, uncertainty: Uncertainty | None
+    ) -> list[NumberColumn]:
+        scale = self.model.scaling.scale
+        numbers = np.isin(held_out.feature, self.features)
+        with np.errstate(over="ignore", invalid="ignore"):
+            off = np.abs(held_out.truth - held_out.guess) / scale[held_out.feature]
+        off = off[numbers & np.isfinite(off)]
+        typical = float(off.mean()) if off.size else 1.0
+        columns = []
+        for j in self.features:
+            mine = held_out.of(j)
+            column = self.model.schema.columns[self.model.schema.features[j]]
+            repeated = None
+            if uncertainty is not None and uncertainty.repeats[j]:
+                repeated = uncertainty.observed[j]
+            cells = Cells(mine.guess, mine.spread, mine.votes)
+            columns.append(
+                NumberColumn(
+                    mine.truth,
+                    cells,
+                    column.lower,
+                    column.upper,
+                    typical=typical * float(scale[j]),
+                    repeated=repeated,
+                )
+            )
+        return columns
+
+    def grids(self, part: Part, feature: int) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield cells of a column of numbers, by their places in a part, and their quantiles."""
+        column = self.numbers[self.features.index(feature)]
+        rows = np.flatnonzero(part.holes[:, feature])
+        values = np.where(np.isnan(part.numbers), part.guess.value, part.numbers)
+        for start in range(0, rows.size, BLOCK):
+            block = rows[start : start + BLOCK]
+            votes = np.empty((block.size, 0))
+            if self.model.chain is not None:
+                votes = self.model.chain.votes(values[block], feature)
+            spread = part.guess.spread
+            cells = Cells(
+                part.guess.value[block, feature],
+                np.full(block.size, np.nan) if spread is None else spread[block, feature],
+                votes,
+            )
+            yield block, quantile_grid(column.mixture(cells))
+
+    def ends(self, part: Part, feature: int, coverage: float) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of intervals for the missing cells of a column of numbers."""
+        mass = self.calibration.mass(coverage, self.features.index(feature))
+        found = [shortest(grid, mass) for _, grid in self.grids(part, feature)]
+        low, high = zip(*found, strict=True) if found else ([np.empty(0)], [np.empty(0)])
+        return np.concatenate(low), np.concatenate(high)
+
+    def least_chance(self, feature: int, coverage: float) -> float:
+        """Return the probability from which on a category belongs into a set."""
+        everyone = np.concatenate([np.empty(0), *self.chances.values()])
+        own = self.chances[feature]
+        pooled = _low_level(everyone, coverage)
+        share = own.size / (own.size + PRIOR_CELLS)
+        return share * _low_level(own, coverage) + (1 - share) * pooled
+
+
+def _low_level(chances: FloatArray, coverage: float) -> float:
+    """Return the level that a share of the chances reaches, a further one counted as lower."""
+    rank = int(np.floor((1 - coverage) * (chances.size + 1)))
+    return float(np.sort(chances)[rank - 1]) if rank >= 1 else 0.0
+
+
+def category_sets(chances: FloatArray, least: float) -> list[tuple[int, ...]]:
+    """Return the categories that are probable enough, the most probable one first.
+
+    Examples
+    --------
+    >>> category_sets(np.array([[0.6, 0.1, 0.3], [0.05, 0.9, 0.05]]), 0.2)
+    [(0, 2), (1,)]
+    """
+    order = np.argsort(-chances, axis=1, kind="stable")
+    sizes = np.maximum(1, (chances >= least).sum(axis=1))
+    return [tuple(row[:size].tolist()) for row, size in zip(order, sizes.tolist(), strict=True)]
+
+
+@dataclass(frozen=True)
+class ColumnDistribution:
+    """What may be in the missing cells of one column.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    rows : ndarray of int, shape (cells,)
+        Positions of the rows whose cell is missing.
+    grid : ndarray of shape (cells, levels) or None
+        For numbers, the quantiles at 201 levels from 0 to 1.
+    chances : ndarray of shape (cells, categories) or None
+        For categories, their probabilities.
+    column : Column
+        How numbers become values of the column.
+    """
+
+    name: str
+    rows: IntArray
+    grid: FloatArray | None
+    chances: FloatArray | None
+    column: Column
+
+    @property
+    def categories(self) -> tuple[Any, ...] | None:
+        """The categories that `chances` are about; None for numbers."""
+        return None if self.chances is None else self.column.categories
+
+    def quantile(self, level: float | FloatArray) -> Array:
+        """Return quantiles in the values of the column.
+
+        Parameters
+        ----------
+        level : float or array of shape (levels,)
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (cells,) or (cells, levels)
+        """
+        levels = np.atleast_1d(np.asarray(level, dtype=np.float64))
+        if not ((levels >= 0) & (levels <= 1)).all():
+            raise InputError(f"level must be between 0 and 1, got {level!r}.")
+        grid = self._numbers("quantile")
+        found = grid[:, np.rint(levels * (GRID.size - 1)).astype(np.int64)]
+        values = self.column.decode(found.ravel()).reshape(found.shape)
+        return values[:, 0] if np.ndim(level) == 0 else values
+
+    def probability(self, value: Any) -> FloatArray:
+        """Return the probability of a category, or of a number not above ``value``."""
+        if self.chances is not None:
+            assert self.column.categories is not None
+            if value not in self.column.categories:
+                raise InputError(f"Column {self.name!r} has no category {value!r}.")
+            return self.chances[:, self.column.categories.index(value)]
+        grid = self._numbers("probability")
+        below: FloatArray = (grid <= value).mean(axis=1)
+        return below
+
+    def median(self) -> Array:
+        """Return the middle of every cell's distribution; of categories the most probable one."""
+        return self.mode() if self.chances is not None else self.quantile(0.5)
+
+    def mean(self) -> Array:
+        """Return the expected values of numbers; of categories the most probable one."""
+        if self.chances is not None:
+            return self.mode()
+        return self.column.decode(point_of(self._numbers("mean"), "mean"))
+
+    def mode(self) -> Array:
+        """Return the most probable values."""
+        if self.chances is not None:
+            return self.column.decode(self.chances.argmax(axis=1).astype(np.float64))
+        return self.column.decode(point_of(self._numbers("mode"), "mode"))
+
+    def _numbers(self, what: str) -> FloatArray:
+        if self.grid is None:
+            raise InputError(
+                f"Column {self.name!r} has categories, which have no {what}. Look at `chances`."
+            )
+        return self.grid
+
+
+def point_of(grid: FloatArray, fill: str) -> FloatArray:
+    """Return one number for every cell from its quantiles: the median, the mean or the mode."""
+    if fill == "mean":
+        mean: FloatArray = grid[:, 1:-1].mean(axis=1)
+        return mean
+    if fill == "median":
+        return grid[:, GRID.size // 2]
+    # The middle of the shortest interval that holds a fifth.
+    low, high = shortest(grid, 0.2)
+    return low / 2 + high / 2
+
+
+class Distribution(dict[Any, ColumnDistribution]):
+    """The distributions of all missing cells of a table, by column."""
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{name!r}: {each.rows.size} cells" for name, each in self.items())
+        return f"Distribution({listed})"
+
+
+def distributions(beliefs: Beliefs, parts: list[Part], names: Mapping[int, Any]) -> Distribution:
+    """Return the distributions of the missing cells of some rows."""
+    schema = beliefs.model.schema
+    found = Distribution()
+    for at, j in enumerate(schema.features):
+        rows = np.concatenate([part.rows[part.holes[:, at]] for part in parts])
+        if not rows.size:
+            continue
+        grid = chances = None
+        if at in beliefs.chances:
+            chances = np.concatenate([p.guess.chances[at][p.holes[:, at]] for p in parts])
+        else:
+            grids = [grid for part in parts for _, grid in beliefs.grids(part, at)]
+            grid = np.concatenate(grids)
+        column = schema.columns[j]
+        found[names[j]] = ColumnDistribution(column.name, rows, grid, chances, column)
+    return found

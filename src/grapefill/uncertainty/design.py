@@ -1,0 +1,82 @@
+"""Rows as the inputs of a regression: a constant, scaled numbers, indicators of categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from grapefill.table import Scaling
+    from grapefill.table.arrays import FloatArray, IntArray
+
+# A scaled number farther out than that counts as being there.
+FARTHEST = 20.0
+# A column of more categories has no indicators.
+MOST_INDICATORS = 20
+
+
+@dataclass(frozen=True)
+class Design:
+    """Where the features are among the inputs.
+
+    Parameters
+    ----------
+    n_categories : tuple of int
+        For every feature, 0 for numbers or the number of categories.
+    scaling : Scaling
+        How numbers are scaled.
+
+    Examples
+    --------
+    >>> from grapefill.table import Scaling
+    >>> design = Design((0, 3), Scaling(np.array([1.0, 0.0]), np.array([2.0, 1.0])))
+    >>> design.inputs(np.array([[3.0, 2.0], [1.0, 0.0]]))
+    array([[1., 1., 0., 1.],
+           [1., 0., 0., 0.]])
+    """
+
+    n_categories: tuple[int, ...]
+    scaling: Scaling
+
+    @cached_property
+    def places(self) -> tuple[slice, ...]:
+        """The inputs of every feature."""
+        places, start = [], 1
+        for k in self.n_categories:
+            width = 1 if not k else k - 1 if k <= MOST_INDICATORS else 0
+            places.append(slice(start, start + width))
+            start += width
+        return tuple(places)
+
+    @property
+    def width(self) -> int:
+        """Number of inputs, with the constant."""
+        return int(self.places[-1].stop)
+
+    def inputs(self, values: FloatArray) -> FloatArray:
+        """Return the inputs of rows without holes."""
+        inputs = np.ones((values.shape[0], self.width))
+        everywhere = np.arange(values.shape[0])
+        for j in range(values.shape[1]):
+            self.put(inputs, everywhere, j, values[:, j])
+        return inputs
+
+    def put(self, inputs: FloatArray, rows: IntArray, feature: int, values: FloatArray) -> None:
+        """Write the values of a feature into the inputs of some rows."""
+        place, k = self.places[feature], self.n_categories[feature]
+        if not k:
+            inputs[rows, place.start] = self.scaled(feature, values)
+        elif place.stop > place.start:
+            inputs[rows, place] = values[:, None] == np.arange(1, k)
+
+    def scaled(self, feature: int, values: FloatArray) -> FloatArray:
+        """Return the scaled values of a feature of numbers."""
+        return np.clip(self.scaling.of(feature).apply(values), -FARTHEST, FARTHEST)
+
+    def others(self, feature: int) -> IntArray:
+        """Return the inputs that do not come from a feature."""
+        place = self.places[feature]
+        return np.delete(np.arange(self.width), np.arange(place.start, place.stop))

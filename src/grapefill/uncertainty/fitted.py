@@ -1,0 +1,100 @@
+"""What an imputer learns about uncertainty besides its model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import torch
+
+from grapefill.uncertainty.design import Design
+from grapefill.uncertainty.gibbs import fit_joint
+from grapefill.uncertainty.joint import Joint
+from grapefill.uncertainty.wide import WideDraws
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from torch import Tensor
+
+    from grapefill.table.arrays import FloatArray
+    from grapefill.training.model import GrapeModel
+
+# Tables with more columns are drawn from factors.
+MOST_COLUMNS = 100
+# Values of a column that are kept, and the share of its cells below which they count as repeated.
+MOST_VALUES = 2_000
+REPEATED = 0.2
+PREFIX = "uncertainty."
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """How cells are drawn, and which values columns have.
+
+    Parameters
+    ----------
+    sampler : Joint or WideDraws
+        Draws missing cells.
+    observed : dict of int to ndarray
+        For every feature of numbers the values that were observed, in order and each once; of very
+        many only some, evenly.
+    repeats : ndarray of bool, shape (features,)
+        Whether a column has a few values again and again.
+    """
+
+    sampler: Joint | WideDraws
+    observed: dict[int, FloatArray]
+    repeats: npt.NDArray[np.bool_]
+
+    @classmethod
+    def fit(cls, model: GrapeModel, numbers: FloatArray, *, seed: int) -> Self:
+        """Learn from the encoded rows of a table, with the model that was trained on them."""
+        observed, repeats = {}, np.zeros(numbers.shape[1], dtype=bool)
+        for j in model.features.continuous:
+            column = numbers[:, j]
+            known = np.unique(column[~np.isnan(column)])
+            repeats[j] = known.size <= REPEATED * (~np.isnan(column)).sum()
+            repeats[j] &= known.size <= MOST_VALUES
+            if known.size > MOST_VALUES:
+                known = known[np.linspace(0, known.size - 1, MOST_VALUES).round().astype(int)]
+            observed[j] = known
+        fit = fit_joint if model.features.count <= MOST_COLUMNS else WideDraws.fit
+        return cls(fit(model, numbers, seed=seed), observed, repeats)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return tensors, by name, for a model file."""
+        arrays = {f"draws.{name}": array for name, array in self.sampler.arrays().items()}
+        arrays |= {f"observed.{j}": values for j, values in self.observed.items()}
+        arrays["repeats"] = self.repeats
+        return {
+            PREFIX + name: torch.from_numpy(np.ascontiguousarray(array))
+            for name, array in arrays.items()
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: dict[str, Tensor], model: GrapeModel) -> Self | None:
+        """Rebuild from the tensors of a model file; None if it has no such part."""
+        arrays = {
+            name.removeprefix(PREFIX): tensor.numpy()
+            for name, tensor in tensors.items()
+            if name.startswith(PREFIX)
+        }
+        if not arrays:
+            return None
+        draws = {
+            name.removeprefix("draws."): array
+            for name, array in arrays.items()
+            if name.startswith("draws.")
+        }
+        count = model.features.count
+        sampler: Joint | WideDraws
+        if "size" in draws:
+            sampler = WideDraws.from_arrays(draws, count)
+        else:
+            design = Design(model.features.n_categories, model.scaling)
+            sampler = Joint.from_arrays(draws, design)
+        observed = {j: arrays[f"observed.{j}"] for j in model.features.continuous}
+        if arrays["repeats"].shape != (count,) or not all(v.size for v in observed.values()):
+            raise ValueError("the observed values do not fit the columns")
+        return cls(sampler, observed, arrays["repeats"])

@@ -1,0 +1,346 @@
+"""How the draws of a table are learned: data augmentation over its observed cells.
+
+The table starts with the point fills. Sweep after sweep each column is regressed on the others as
+they are by then, the coefficients are drawn from their posterior, and the holes of the column are
+drawn anew. After some sweeps the coefficients are kept: they then differ as much as the holes leave
+them uncertain, which is what makes imputations proper (van Buuren: Flexible imputation of missing
+data, 2018).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grapefill.trees.chain import MOST_CATEGORIES
+from grapefill.trees.forest import Forest
+from grapefill.uncertainty.belief import nearest
+from grapefill.uncertainty.design import Design
+from grapefill.uncertainty.joint import (
+    ColumnDraws,
+    Joint,
+    Work,
+    choose_category,
+    one_vote_each,
+)
+from grapefill.uncertainty.regression import category_chances, fit_linear, fit_logistic
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from grapefill.table.arrays import BoolArray, FloatArray, IntArray
+    from grapefill.training.model import GrapeModel
+
+# Sweeps before anything is kept, draws of the coefficients that are kept, sweeps between two.
+WARM_UP = 5
+DRAWS = 20
+APART = 2
+# Learned from no more rows than that, nor from more multiplications per sweep.
+MOST_ROWS = 20_000
+MOST_WORK = 2e9
+FEWEST_ROWS = 2_000
+# A column is regressed on the inputs that it goes along with most.
+MOST_INPUTS = 64
+# Rows and trees of a column; a tree of many rows costs much and says little more.
+TREE_ROWS = 4_000
+FIRST_TREES, KEPT_TREES = 6, 16
+MIN_SPLIT = 2
+TREE_SHARE = 0.6
+# Where a value makes up so much of a column of numbers, observed values are drawn.
+FREQUENT = 0.1
+# Correlation of what is left over with what trees say of it, from which on trees are asked.
+LEAST_SIGNAL = 0.1
+LINEAR_SHARES = np.linspace(0, 1, 5)
+# So many remainders are kept of a column.
+MOST_POOL = 2_000
+
+
+def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int) -> Joint:
+    """Learn to draw the missing cells of a table.
+
+    Parameters
+    ----------
+    model : GrapeModel
+        A trained model, for the fills to start from.
+    numbers : ndarray of shape (rows, features)
+        Encoded rows, NaN where a cell is not observed.
+    seed : int
+        Source of all randomness.
+    """
+    random = np.random.default_rng(seed)
+    design = Design(model.features.n_categories, model.scaling)
+    width = min(design.width, MOST_INPUTS)
+    affordable = int(MOST_WORK / (len(design.n_categories) * width**2))
+    most = min(MOST_ROWS, max(FEWEST_ROWS, affordable))
+    ranges = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
+    if numbers.shape[0] > most:
+        numbers = numbers[np.sort(random.choice(numbers.shape[0], most, replace=False))]
+    missing = np.isnan(numbers)
+    guess = model.predict(numbers)
+    work = Work(design, np.where(missing, guess.value, numbers))
+    columns = [_Column(work, j, missing[:, j], random) for j in range(missing.shape[1])]
+    sweeps = WARM_UP + APART * DRAWS
+    keep = range(sweeps - 1, WARM_UP - 1, -APART)
+    grow = np.linspace(WARM_UP, sweeps - 1, KEPT_TREES).astype(int)
+    for sweep in range(sweeps):
+        for column in columns:
+            # Without holes nothing depends on a column until its coefficients are kept.
+            if column.holes.size or sweep in keep or sweep in grow:
+                column.regress(kept=sweep in keep)
+                if sweep == 0:
+                    column.grow(FIRST_TREES)
+                    column.decide()
+                elif sweep in grow and column.forest_is_used:
+                    column.grow(1)
+                column.redraw()
+    return Joint(
+        design,
+        tuple(column.result(*limits) for column, *limits in zip(columns, *ranges, strict=True)),
+    )
+
+
+class _Column:
+    """One column during the sweeps."""
+
+    def __init__(
+        self, work: Work, feature: int, missing: BoolArray, random: np.random.Generator
+    ) -> None:
+        self.work = work
+        self.feature = feature
+        self.random = random
+        self.n_categories = work.design.n_categories[feature]
+        self.holes = np.flatnonzero(missing)
+        self.known = np.flatnonzero(~missing)
+        self.truth = work.values[self.known, feature]
+        self.target = self.truth if self.n_categories else work.design.scaled(feature, self.truth)
+        self.inputs = _choose_inputs(work, feature, self.known, self.target)
+        self.reads = _choose_columns(work, feature, self.known, self.target)
+        self.has_trees = bool(self.reads) and self.known.size > MIN_SPLIT
+        self.has_trees &= self.n_categories <= MOST_CATEGORIES
+        self.kept: list[FloatArray] = []
+        self.trees: list[Forest] = []
+        self.distinct, counts = np.unique(self.truth, return_counts=True)
+        self.as_donors = not self.n_categories and self._has_frequent(counts)
+        self.votes = np.zeros((5, self.known.size))
+        self.tree_chances = np.zeros((self.known.size, self.n_categories))
+        self.linear_chances = np.zeros((self.known.size, self.n_categories))
+        self.start: FloatArray | None = None
+        self.linear = 1.0
+        self.forest_is_used = False
+
+    def _has_frequent(self, counts: IntArray) -> bool:
+        whole = bool((self.truth == np.rint(self.truth)).all())
+        # Whole numbers are rounded to anyway.
+        return not whole and bool(counts.max() >= FREQUENT * self.truth.size)
+
+    def _read(self, rows: IntArray) -> FloatArray:
+        return self.work.inputs.take(rows, axis=0).take(self.inputs, axis=1)
+
+    def regress(self, *, kept: bool) -> None:
+        """Regress the column on the others, and draw the coefficients."""
+        inputs = self._read(self.known)
+        if self.n_categories:
+            fit = fit_logistic(inputs, self.target, self.n_categories, self.random, self.start)
+            self.start = fit.best
+            self.linear_chances += category_chances(inputs @ fit.best)
+        else:
+            fit = fit_linear(inputs, self.target, self.random)
+            free = max(1, self.known.size - self.inputs.size)
+            # Residuals are a little smaller than errors.
+            grow = np.sqrt(self.known.size / free) if self.known.size > 2 else 1.0
+            self.rest = (self.target - inputs @ fit.best) * min(grow, 2.0)
+        self.drawn = fit.drawn
+        if kept:
+            self.kept.append(fit.drawn)
+
+    def grow(self, n_trees: int) -> None:
+        """Grow trees on most rows, and let them say something about the others."""
+        if not self.has_trees:
+            return
+        size = self.known.size
+        target = self.truth if self.n_categories else self.rest
+        read = self.work.scaled.take(self.known, axis=0).take(self.reads, axis=1)
+        for _ in range(n_trees):
+            rows = self.random.permutation(size)[: min(max(3, int(TREE_SHARE * size)), TREE_ROWS)]
+            forest = Forest.grow(
+                read[rows],
+                target[rows],
+                columns=self.reads,
+                n_trees=1,
+                seed=int(self.random.integers(2**31)),
+                n_categories=self.n_categories,
+                min_split=MIN_SPLIT,
+            )
+            self.trees = [*self.trees, forest][-KEPT_TREES:]
+            self._try(forest, read, rows)
+
+    def decide(self) -> None:
+        """Decide whether trees have a say, by what they say about rows that they have not seen."""
+        if not self.trees:
+            return
+        if self.n_categories:
+            self.linear = self._linear_share()
+        self.forest_is_used = self.linear < 1 or self._need_trees()
+
+    def _try(self, forest: Forest, read: npt.NDArray[np.float32], rows: IntArray) -> None:
+        """Note what a tree says about rows that it has not seen."""
+        others = np.setdiff1d(np.arange(self.known.size), rows)
+        if others.size > TREE_ROWS:
+            others = others[:TREE_ROWS]
+        if not others.size:
+            return
+        votes = forest.votes(read[others])[:, 0]
+        if self.n_categories:
+            self.tree_chances[others, votes.astype(np.int64)] += 1
+        else:
+            left = self.rest[others] - votes
+            said = [votes, np.abs(votes), left, np.square(left), np.ones(others.size)]
+            self.votes[:, others] += np.stack(said)
+
+    def redraw(self) -> None:
+        """Draw the holes of the column anew."""
+        if not self.holes.size:
+            return
+        chance = self.random.random(self.holes.size)
+        forest = self._forest() if self.forest_is_used else None
+        read = None if forest is None else self.work.trees_read(forest, self.holes)
+        linear = self._read(self.holes) @ self.drawn
+        if self.n_categories:
+            values = choose_category(category_chances(linear), chance)
+            if forest is not None and read is not None:
+                trees = self.random.random(chance.size) >= self.linear
+                values[trees] = one_vote_each(forest, read[trees], chance[trees])
+        elif forest is None or read is None:
+            values = self._undo(linear + self.random.choice(self.rest, self.holes.size))
+            if self.as_donors:
+                values = nearest(self.distinct, values)
+        else:
+            values = self._undo(linear + one_vote_each(forest, read, chance))
+            if self.as_donors:
+                values = nearest(self.distinct, values)
+        self.work.put(self.feature, self.holes, values)
+
+    def _undo(self, scaled: FloatArray) -> FloatArray:
+        values = self.work.design.scaling.of(self.feature).undo(scaled)
+        return np.clip(values, self.truth.min(), self.truth.max())
+
+    def _forest(self) -> Forest:
+        trees = [tree for each in self.trees for tree in each.trees]
+        return Forest(trees, self.reads, self.n_categories)
+
+    def result(self, low: float, high: float) -> ColumnDraws:
+        """Return what is kept of the column."""
+        self.decide()
+        forest = self._forest() if self.forest_is_used else None
+        pool, levels = np.empty(0), np.empty(0)
+        if not self.n_categories:
+            pool, levels = self._pool(forest)
+        return ColumnDraws(
+            self.inputs,
+            np.stack(self.kept),
+            pool,
+            levels,
+            forest,
+            0.0 if self.as_donors else self.linear,
+            float(low),
+            float(high),
+        )
+
+    def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
+        """Return what is left over in observed cells, and what was predicted of them."""
+        left = self.rest
+        seen = np.arange(left.size)
+        if forest is not None:
+            _, _, total, squares, count = self.votes
+            seen = np.flatnonzero(count > 1)
+            if seen.size < 2:
+                seen = np.flatnonzero(count > 0)
+            count = count[seen]
+            left = total[seen] / count
+            # Fewer trees spoke than will, so a part of what is left over is theirs.
+            noise = (squares[seen] / count - np.square(left)) * count / np.maximum(count - 1, 1)
+            extra = float((noise * (1 / count - 1 / len(forest.trees))).mean())
+            size = float(np.square(left).mean())
+            left = left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0))
+        if forest is None and not self.as_donors:
+            left = np.sort(left)
+            if left.size > MOST_POOL:
+                left = np.quantile(left, (np.arange(MOST_POOL) + 0.5) / MOST_POOL)
+            return left, np.empty(0)
+        predicted = self.target[seen] - left
+        if seen.size > MOST_POOL:
+            some = self.random.permutation(seen.size)[:MOST_POOL]
+            seen, left, predicted = seen[some], left[some], predicted[some]
+        order = np.argsort(predicted, kind="stable")
+        return (self.truth[seen] if self.as_donors else left)[order], predicted[order]
+
+    def _need_trees(self) -> bool:
+        """Whether what is left over depends on the other columns, in its mean or its size."""
+        if self.n_categories:
+            return False
+        vote, size, _, _, count = self.votes
+        seen = count > 0
+        if seen.sum() < 20:
+            return False
+        noise = LEAST_SIGNAL + 1.5 / np.sqrt(seen.sum())
+        mean = _correlation(vote[seen] / count[seen], self.rest[seen])
+        spread = _correlation(size[seen] / count[seen], np.abs(self.rest[seen]))
+        return bool(max(mean, spread) > noise)
+
+    def _linear_share(self) -> float:
+        """Return how often to ask the regression rather than trees, by the probabilities given."""
+        seen = self.tree_chances.sum(axis=1) > 0
+        if seen.sum() < 20:
+            return 1.0
+        codes = self.truth[seen].astype(np.int64)
+        trees = self.tree_chances[seen] + 0.5 / self.n_categories
+        at = np.arange(codes.size), codes
+        trees = (trees / trees.sum(axis=1, keepdims=True))[at]
+        regression = self.linear_chances[seen]
+        regression = (regression / np.maximum(regression.sum(axis=1, keepdims=True), 1e-9))[at]
+        scores = [
+            np.log(np.maximum(share * regression + (1 - share) * trees, 1e-6)).mean()
+            for share in LINEAR_SHARES
+        ]
+        # Trees saw fewer rows than the regression did, but the regression saw these.
+        certain = scores[-1] + 0.5 * self.inputs.size / seen.sum()
+        return 1.0 if max(scores) < certain else float(LINEAR_SHARES[int(np.argmax(scores))])
+
+
+def _correlation(x: FloatArray, y: FloatArray) -> float:
+    x, y = x - x.mean(), y - y.mean()
+    size = float(np.sqrt(np.square(x).sum() * np.square(y).sum()))
+    return float((x * y).sum()) / size if size > 0 else 0.0
+
+
+def _strength(inputs: FloatArray, target: FloatArray, n_categories: int) -> FloatArray:
+    """Return how much each input goes along with a column."""
+    part = inputs - inputs.mean(axis=0)
+    size = np.maximum(np.sqrt(np.square(part).sum(axis=0)), 1e-12)
+    wanted = np.eye(n_categories)[target.astype(np.int64)] if n_categories else target[:, None]
+    together: FloatArray = np.abs(part.T @ (wanted - wanted.mean(axis=0))).max(axis=1) / size
+    return together
+
+
+def _choose_inputs(work: Work, feature: int, known: IntArray, target: FloatArray) -> IntArray:
+    """Return the inputs to regress a column on, the constant first."""
+    others = work.design.others(feature)
+    most = min(MOST_INPUTS, max(1, known.size // 4))
+    if others.size <= most:
+        return others
+    strength = _strength(work.inputs[known][:, others], target, work.design.n_categories[feature])
+    strength[0] = np.inf
+    return np.sort(others[np.argsort(-strength, kind="stable")[:most]])
+
+
+def _choose_columns(
+    work: Work, feature: int, known: IntArray, target: FloatArray
+) -> tuple[int, ...]:
+    """Return the columns that the trees of a column read."""
+    others = np.delete(np.arange(work.scaled.shape[1]), feature)
+    if others.size > MOST_INPUTS:
+        read = work.scaled[known][:, others].astype(np.float64)
+        strength = _strength(read, target, work.design.n_categories[feature])
+        others = np.sort(others[np.argsort(-strength, kind="stable")[:MOST_INPUTS]])
+    return tuple(others.tolist())

@@ -1,0 +1,318 @@
+r"""Draws of all missing cells of a row together, from a chain of regressions and trees.
+
+A missing number is drawn as
+
+.. math:: x_j = z_{-j}^\top \beta_j^{(k)} + r,
+
+where :math:`z_{-j}` are the other cells of the row as they are by then, :math:`\beta^{(k)}` is a
+draw from the posterior of the regression, one for every imputation, and :math:`r` is what the
+regression left over in an observed cell of the column. Where what is left over depends on the other
+cells, trees predict it, and :math:`r` is what these in turn left over in a row that they had not
+seen, of about the same prediction. A column that repeats some values gets the value of such a row.
+A missing category is drawn from the probabilities of a logistic regression or from the votes of
+trees. A few sweeps over the columns make the cells of a row go along with each other.
+
+The regressions keep estimates from drawn tables free of the bias that trees have towards the
+middle; the trees follow what is not linear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from grapefill.trees.forest import Forest
+from grapefill.uncertainty.chance import uniforms
+from grapefill.uncertainty.regression import category_chances
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from grapefill.table.arrays import FloatArray, IntArray
+    from grapefill.trees import Guess
+    from grapefill.uncertainty.design import Design
+
+SWEEPS = 4
+# Observed cells of about the same prediction, as a share of all and at least so many.
+ALIKE, FEWEST_ALIKE = 0.05, 5
+
+
+@dataclass(frozen=True)
+class ColumnDraws:
+    """How the cells of one column are drawn.
+
+    Parameters
+    ----------
+    inputs : ndarray of int
+        The inputs that the regression reads.
+    coefficients : ndarray of shape (draws, inputs) or (draws, inputs, categories)
+        Draws from the posterior of the regression, of scaled numbers or of log odds.
+    pool : ndarray
+        What is left over in observed cells, or the values of these; empty for categories.
+    levels : ndarray
+        What was predicted of the same cells, in order; empty where that does not matter.
+    forest : Forest or None
+        Trees whose leaves hold a remainder or a category.
+    linear : float
+        For categories, how often the regression is asked, not the trees. For numbers, whether what
+        is in the pool is added to a prediction (1) or is the value itself (0).
+    low, high : float
+        The range of the observed numbers.
+    """
+
+    inputs: IntArray
+    coefficients: FloatArray
+    pool: FloatArray
+    levels: FloatArray
+    forest: Forest | None
+    linear: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Draws for the missing cells of rows.
+
+    Parameters
+    ----------
+    design : Design
+        Inputs of the regressions.
+    columns : tuple of ColumnDraws
+        One for every feature.
+    """
+
+    design: Design
+    columns: tuple[ColumnDraws, ...]
+
+    def draw(
+        self, numbers: FloatArray, guess: Guess, rows: IntArray, *, seed: int, number: int
+    ) -> FloatArray:
+        """Draw the missing cells of some rows.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (rows, features)
+            Encoded rows, NaN where a cell is not observed.
+        guess : Guess
+            What is believed about them, to start from.
+        rows : ndarray of int
+            Positions of the rows in their table.
+        seed : int
+            Source of all randomness.
+        number : int
+            Which imputation it is.
+
+        Returns
+        -------
+        ndarray of shape (rows, features)
+            Without holes.
+        """
+        missing = np.isnan(numbers)
+        work = Work(self.design, np.where(missing, guess.value, numbers))
+        several = missing.sum(axis=1) > 1
+        for sweep in range(SWEEPS):
+            # A single hole depends on observed cells only.
+            use = missing if sweep == SWEEPS - 1 else missing & several[:, None]
+            for j, column in enumerate(self.columns):
+                cells = np.flatnonzero(use[:, j])
+                if cells.size:
+                    key = (seed, number, sweep, j)
+                    drawn = _draw(column, work, _Cells(j, cells, rows[cells], number, key))
+                    work.put(j, cells, drawn)
+        return work.values
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return plain arrays, by name, for a model file."""
+        named: dict[str, npt.NDArray[Any]] = {}
+        for j, column in enumerate(self.columns):
+            named |= {
+                f"{j}.inputs": column.inputs,
+                f"{j}.coefficients": column.coefficients,
+                f"{j}.pool": column.pool,
+                f"{j}.levels": column.levels,
+                f"{j}.settings": np.array([column.linear, column.low, column.high]),
+            }
+            if column.forest is not None:
+                parts = column.forest.arrays() | {
+                    "columns": np.array(column.forest.columns, dtype=np.int32)
+                }
+                named |= {f"{j}.trees.{name}": array for name, array in parts.items()}
+        return named
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], design: Design) -> Self:
+        """Rebuild from `arrays`; raises ValueError if they do not fit."""
+        columns = []
+        for j, k in enumerate(design.n_categories):
+            mine = _starting(arrays, f"{j}.")
+            trees = _starting(mine, "trees.")
+            forest = None
+            if trees:
+                read = tuple(trees.pop("columns").tolist())
+                if not set(read) <= set(range(len(design.n_categories))):
+                    raise ValueError("a tree of the draws reads columns that are not there")
+                forest = Forest.from_arrays(trees, read, k)
+            inputs, coefficients, pool = mine["inputs"], mine["coefficients"], mine["pool"]
+            if not np.isin(inputs, np.arange(design.width)).all():
+                raise ValueError("a regression reads inputs that are not there")
+            shape = (inputs.size,) if not k else (inputs.size, 1 if k == 2 else k)
+            if coefficients.shape[1:] != shape or not coefficients.shape[0]:
+                raise ValueError("the coefficients of a regression do not fit its inputs")
+            if not np.isfinite(coefficients).all() or not np.isfinite(pool).all():
+                raise ValueError("not all numbers of a regression are finite")
+            linear, low, high = (float(x) for x in mine["settings"])
+            levels = mine["levels"]
+            if levels.size not in (0, pool.size) or (np.diff(levels) < 0).any():
+                raise ValueError("the levels of a column are not in order")
+            if (k and forest is None and linear < 1) or (not k and not pool.size):
+                raise ValueError("a column has nothing to draw from")
+            if forest is not None and not k and not levels.size:
+                raise ValueError("a column has trees and no levels")
+            drawn = ColumnDraws(inputs, coefficients, pool, levels, forest, linear, low, high)
+            columns.append(drawn)
+        return cls(design, tuple(columns))
+
+
+class Work:
+    """Rows whose holes are being drawn."""
+
+    def __init__(self, design: Design, values: FloatArray) -> None:
+        self.design = design
+        self.values = values
+        self.inputs = design.inputs(values)
+        # What trees read: codes for categories.
+        self.scaled = np.column_stack(
+            [self._readable(j, values[:, j]) for j in range(values.shape[1])]
+        ).astype(np.float32)
+
+    def put(self, feature: int, cells: IntArray, values: FloatArray) -> None:
+        """Write drawn values."""
+        self.values[cells, feature] = values
+        self.design.put(self.inputs, cells, feature, values)
+        self.scaled[cells, feature] = self._readable(feature, values)
+
+    def _readable(self, feature: int, values: FloatArray) -> FloatArray:
+        return values if self.design.n_categories[feature] else self.design.scaled(feature, values)
+
+    def linear(self, column: ColumnDraws, cells: IntArray, beta: FloatArray) -> FloatArray:
+        """Return what a regression says about some rows, each as if it were alone."""
+        inputs = self.inputs.take(cells, axis=0).take(column.inputs, axis=1)
+        # A matrix product may round a row differently among others.
+        said: FloatArray = np.einsum("ij,j...->i...", inputs, beta)
+        return said
+
+    def trees_read(self, forest: Forest, cells: IntArray) -> npt.NDArray[np.float32]:
+        """Return the inputs of a forest for some rows."""
+        return self.scaled.take(cells, axis=0).take(forest.columns, axis=1)
+
+
+def one_vote_each(
+    forest: Forest, inputs: npt.NDArray[np.float32], chance: FloatArray
+) -> FloatArray:
+    """Return the vote of one tree for every row, chosen by a number between 0 and 1."""
+    chosen = (chance * len(forest.trees)).astype(np.int64)
+    votes = np.empty(chosen.size)
+    for number, tree in enumerate(forest.trees):
+        mine = np.flatnonzero(chosen == number)
+        if mine.size:
+            votes[mine] = tree.predict(inputs[mine])[:, 0]
+    return votes
+
+
+def mean_vote(forest: Forest, inputs: npt.NDArray[np.float32]) -> FloatArray:
+    """Return the mean of the votes on every row, each as if it were alone."""
+    total = np.zeros(inputs.shape[0])
+    for tree in forest.trees:
+        total += tree.predict(inputs)[:, 0]
+    return total / len(forest.trees)
+
+
+def choose_alike(column: ColumnDraws, predicted: FloatArray, chance: FloatArray) -> IntArray:
+    """Choose an observed cell of about the same prediction, or any, by a number from 0 to 1."""
+    size = column.pool.size
+    if not column.levels.size:
+        return (chance * size).astype(np.int64)
+    alike = min(size, max(FEWEST_ALIKE, round(ALIKE * size)))
+    if not column.linear:
+        alike = min(size, FEWEST_ALIKE)
+    middle = np.searchsorted(column.levels, predicted)
+    first = np.clip(middle - alike // 2, 0, size - alike)
+    chosen: IntArray = first + (chance * alike).astype(np.int64)
+    return chosen
+
+
+def choose_category(chances: FloatArray, chance: FloatArray) -> FloatArray:
+    """Return a category for every row, by a number between 0 and 1."""
+    total = np.cumsum(chances, axis=1)
+    codes = (total < (chance * total[:, -1])[:, None]).sum(axis=1)
+    drawn: FloatArray = np.minimum(codes, chances.shape[1] - 1).astype(np.float64)
+    return drawn
+
+
+class _Cells(NamedTuple):
+    """Cells of one column to draw.
+
+    Parameters
+    ----------
+    feature : int
+        Whose cells.
+    at : ndarray of int
+        Their rows, by place.
+    rows : ndarray of int
+        The positions of these in their table.
+    number : int
+        Which imputation it is.
+    key : tuple of int
+        What random numbers are for.
+    """
+
+    feature: int
+    at: IntArray
+    rows: IntArray
+    number: int
+    key: tuple[int, ...]
+
+    def chance(self, purpose: int) -> FloatArray:
+        return uniforms(self.rows, *self.key, purpose)
+
+
+def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
+    """Draw some cells of one column."""
+    if work.design.n_categories[cells.feature]:
+        return _draw_category(column, work, cells)
+    chance = cells.chance(0)
+    beta = column.coefficients[cells.number % column.coefficients.shape[0]]
+    scaled = work.linear(column, cells.at, beta)
+    if column.forest is not None:
+        scaled = scaled + mean_vote(column.forest, work.trees_read(column.forest, cells.at))
+    found = column.pool[choose_alike(column, scaled, chance)]
+    if not column.linear:
+        return found
+    scaled = scaled + found
+    return np.clip(work.design.scaling.of(cells.feature).undo(scaled), column.low, column.high)
+
+
+def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
+    drawn = np.empty(cells.at.size)
+    asks_trees = cells.chance(1) >= column.linear
+    chance = cells.chance(0)
+    trees, rest = np.flatnonzero(asks_trees), np.flatnonzero(~asks_trees)
+    if trees.size and column.forest is not None:
+        read = work.trees_read(column.forest, cells.at[trees])
+        drawn[trees] = one_vote_each(column.forest, read, chance[trees])
+    if rest.size:
+        beta = column.coefficients[cells.number % column.coefficients.shape[0]]
+        logits = work.linear(column, cells.at[rest], beta)
+        drawn[rest] = choose_category(category_chances(logits), chance[rest])
+    return drawn
+
+
+def _starting(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,240 @@
+"""What an imputer knows about its uncertainty: draws, intervals, distributions, constraints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from sklearn.utils.validation import check_is_fitted
+
+from grapefill.table.output import stack_tables
+from grapefill.training.fill import Part, predict_holes
+from grapefill.uncertainty.cells import Beliefs, Distribution, distributions
+from grapefill.uncertainty.constraints import Constraints
+from grapefill.uncertainty.tables import (
+    Interval,
+    check_count,
+    check_coverage,
+    drawn_fills,
+    interval_ends,
+    interval_sets,
+    require_draws,
+    seed_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
+
+    from grapefill.table import Schema, Table
+    from grapefill.table.cells import Fill
+    from grapefill.table.encode import Strangers
+    from grapefill.training.model import GrapeModel
+    from grapefill.uncertainty.fitted import Uncertainty
+    from grapefill.uncertainty.tables import Numbers
+
+
+class UncertaintyMixin:
+    """Methods of an imputer beyond its one fill of every cell.
+
+    Of the imputer it needs what is annotated here, `_checked_table` and `_output`.
+    """
+
+    graph_from: Literal["fit", "transform"]
+    constraints: Mapping[Any, Any] | None
+    rules: Sequence[str] | None
+    delta: Mapping[Any, float] | None
+    schema_: Schema
+    model_: GrapeModel | None
+    uncertainty_: Uncertainty | None
+
+    if TYPE_CHECKING:
+
+        def _checked_table(self, X: Any) -> Table: ...
+        def _output(self, table: Table, fills: dict[int, Fill]) -> Any: ...
+
+    def sample(
+        self,
+        X: Any,
+        n_imputations: int = 20,
+        *,
+        random_state: int | np.random.RandomState | None = None,
+        long: bool = False,
+    ) -> Any:
+        """Draw the missing cells of a table several times, for multiple imputation.
+
+        Every draw is a table that could have been: its cells go along with each other, and differ
+        between draws as much as the observed cells leave open. Fit the same model to each and pool
+        the results with `grapefill.pool`.
+
+        Parameters
+        ----------
+        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+            A table with the columns seen in fit, as a rule the one at fit.
+        n_imputations : int, default=20
+            How many tables to draw.
+        random_state : int, RandomState instance or None, default=None
+            Pass an int for the same draws at every call. They belong to the positions of rows: a
+            row gets the same draws whichever rows follow it, and others at another position.
+        long : bool, default=False
+            Whether to put the tables below each other, with columns ``.imp`` and ``.id`` in front
+            that count tables and rows from 1, as R's mice does.
+
+        Returns
+        -------
+        list of tables, or one table
+            In the container of ``X``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from grapefill import GrapeImputer
+        >>> X = np.random.default_rng(0).normal(size=(60, 1)) + np.zeros((60, 2))
+        >>> X[::4, 1] = np.nan
+        >>> imputer = GrapeImputer("fast", random_state=0).fit(X)
+        >>> draws = imputer.sample(X, 5, random_state=0)
+        >>> len(draws), draws[0].shape, imputer.sample(X, 5, random_state=0, long=True).shape
+        (5, (60, 2), (300, 4))
+        """
+        draws = list(self.sample_each(X, n_imputations, random_state=random_state))
+        return stack_tables(draws) if long else draws
+
+    def sample_each(
+        self,
+        X: Any,
+        n_imputations: int = 20,
+        *,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Iterator[Any]:
+        """Yield the tables of `sample` one after the other, so that one is in memory at a time.
+
+        Parameters
+        ----------
+        X, n_imputations, random_state
+            As in `sample`.
+
+        Yields
+        ------
+        table
+            In the container of ``X``.
+        """
+        check_is_fitted(self)
+        table, count = self._checked_table(X), check_count(n_imputations)
+        seed = seed_of(random_state)
+        return self._draw_tables(table, count, seed)
+
+    def _draw_tables(self, table: Table, count: int, seed: int) -> Iterator[Any]:
+        if self.model_ is None:
+            for _ in range(count):
+                yield self._output(table, {})
+            return
+        uncertainty = require_draws(self.uncertainty_)
+        parts = self._parts(table)
+        for number in range(count):
+            numbers = drawn_fills(uncertainty, self.schema_, parts, seed=seed, number=number)
+            yield self._output(table, self._finished(table, numbers))
+
+    def interval(self, X: Any, coverage: float = 0.9) -> Interval:
+        """Return intervals that hold the missing cells as often as asked for.
+
+        They are calibrated on observed cells that were held out at fit, column by column
+        (conformal prediction).
+
+        Parameters
+        ----------
+        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+            A table with the columns seen in fit.
+        coverage : float, default=0.9
+            How often the truth is to be inside.
+
+        Returns
+        -------
+        lower, upper : tables
+            In the container of ``X``, the holes filled with the ends of their intervals. The pair
+            has an attribute ``sets`` with the sets of categories for columns of these, whose cells
+            hold the most probable category in both tables.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from grapefill import GrapeImputer
+        >>> X = np.random.default_rng(0).normal(size=(60, 1)) + np.zeros((60, 2))
+        >>> X[::4, 1] = np.nan
+        >>> lower, upper = GrapeImputer("fast", random_state=0).fit(X).interval(X, 0.9)
+        >>> bool((lower <= upper).all())
+        True
+        """
+        check_is_fitted(self)
+        table, coverage = self._checked_table(X), check_coverage(coverage)
+        if self.model_ is None:
+            filled = self._output(table, {})
+            return Interval(filled, filled, {})
+        beliefs, parts = self._beliefs(), self._parts(table)
+        low, high = interval_ends(beliefs, parts, coverage)
+        sets = interval_sets(beliefs, parts, coverage, self._labels(table))
+        return Interval(
+            self._output(table, self._finished(table, low)),
+            self._output(table, self._finished(table, high)),
+            sets,
+        )
+
+    def predict_distribution(self, X: Any) -> Distribution:
+        """Return what may be in the missing cells, as quantiles and probabilities.
+
+        Parameters
+        ----------
+        X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
+            A table with the columns seen in fit.
+
+        Returns
+        -------
+        Distribution
+            A dict from the label of a column (its position for arrays) to a `ColumnDistribution`
+            with ``rows``, ``quantile(level)``, ``median()``, ``mean()``, ``mode()``,
+            ``probability(value)``, and ``chances`` of ``categories``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from grapefill import GrapeImputer
+        >>> X = np.random.default_rng(0).normal(size=(60, 1)) + np.zeros((60, 2))
+        >>> X[::4, 1] = np.nan
+        >>> column = GrapeImputer("fast", random_state=0).fit(X).predict_distribution(X)[1]
+        >>> column.rows[:3].tolist(), column.quantile([0.05, 0.95]).shape
+        ([0, 4, 8], (15, 2))
+        """
+        check_is_fitted(self)
+        table = self._checked_table(X)
+        parts = [] if self.model_ is None else self._parts(table)
+        return (
+            distributions(self._beliefs(), parts, self._labels(table)) if parts else Distribution()
+        )
+
+    def _parts(self, table: Table, strangers: list[Strangers] | None = None) -> list[Part]:
+        """Return the rows of a table that have holes, with what the model says about them."""
+        assert self.model_ is not None
+        parts = predict_holes(self.model_, table, graph_from=self.graph_from, strangers=strangers)
+        return list(parts)
+
+    def _beliefs(self) -> Beliefs:
+        assert self.model_ is not None
+        return Beliefs(self.model_, self.uncertainty_)
+
+    def _labels(self, table: Table) -> dict[int, Any]:
+        return dict(enumerate(range(table.n_columns) if table.names is None else table.names))
+
+    @property
+    def _constrained(self) -> bool:
+        return any((self.constraints, self.rules, self.delta))
+
+    def _constraints(self, schema: Schema, uncertainty: Uncertainty | None) -> Constraints:
+        return Constraints(schema, self.constraints, self.rules, self.delta, uncertainty)
+
+    def _finished(self, table: Table, numbers: Numbers) -> dict[int, Fill]:
+        """Return numbers as values of their columns, which obey the constraints."""
+        if self._constrained:
+            encoded = self.schema_.encode(table, warn=False)
+            rules = self._constraints(self.schema_, require_draws(self.uncertainty_))
+            return rules.finish(table, encoded, numbers)
+        columns = self.schema_.columns
+        return {j: (rows, columns[j].decode(values)) for j, (rows, values) in numbers.items()}

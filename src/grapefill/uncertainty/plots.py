@@ -1,0 +1,262 @@
+"""Plots that tell whether draws and intervals can be trusted, as figures of matplotlib.
+
+Every function takes a fitted imputer and a table, and returns a figure to show or save.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grapefill.errors import InputError
+from grapefill.table import Table
+from grapefill.uncertainty.belief import GRID, quantile_grid, shortest
+from grapefill.uncertainty.cells import Beliefs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.figure import Figure
+
+    from grapefill.table.arrays import FloatArray
+    from grapefill.uncertainty.mixin import UncertaintyMixin
+
+OBSERVED, DRAWN = "#0072b2", "#d55e00"
+COVERAGES = np.linspace(0.1, 0.95, 18)
+MOST_POINTS = 2_000
+MOST_PANELS = 12
+
+
+def density(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: int = 0) -> Figure:
+    """Draw the distribution of observed values of every column against that of draws.
+
+    They need not be equal: where holes depend on other columns, draws should differ. What differs
+    without a reason is a warning.
+
+    Parameters
+    ----------
+    imputer : GrapeImputer
+        A fitted imputer.
+    X : table
+        The table with its holes.
+    draws : int
+        How many draws to show.
+    random_state : int
+        Where their randomness starts.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from grapefill import GrapeImputer
+    >>> X = np.random.default_rng(0).normal(size=(60, 1)) + np.zeros((60, 2))
+    >>> X[::4, 1] = np.nan
+    >>> imputer = GrapeImputer("fast", settings={"max_steps": 10}, random_state=0).fit(X)
+    >>> len(density(imputer, X).axes)
+    1
+    """
+    drawn = _drawn(imputer, X, draws, random_state)
+
+    def panel(axes: Any, j: int) -> None:
+        observed, each = drawn[j]
+        both = np.concatenate([observed, *each])
+        edges = np.histogram_bin_edges(both, bins=min(30, max(5, int(np.sqrt(both.size)))))
+        axes.hist(observed, edges, density=True, color=OBSERVED, alpha=0.35, label="observed")
+        for at, values in enumerate(each):
+            label = "drawn" if at == 0 else None
+            axes.hist(values, edges, density=True, histtype="step", color=DRAWN, label=label)
+
+    return _panels(imputer, list(drawn), panel)
+
+
+def strips(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: int = 0) -> Figure:
+    """Draw the values of every column as points, the observed ones at 0 and the draws beside.
+
+    Parameters
+    ----------
+    imputer, X, draws, random_state
+        As in `density`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    drawn = _drawn(imputer, X, draws, random_state)
+    random = np.random.default_rng(random_state)
+
+    def panel(axes: Any, j: int) -> None:
+        observed, each = drawn[j]
+        for at, values in enumerate([observed, *each]):
+            some = random.permutation(values)[:MOST_POINTS]
+            place = at + 0.3 * (random.random(some.size) - 0.5)
+            color, label = (OBSERVED, "observed") if at == 0 else (DRAWN, "drawn")
+            axes.plot(place, some, ".", ms=2, color=color, label=label if at < 2 else None)
+        axes.set_xticks(range(len(each) + 1))
+
+    return _panels(imputer, list(drawn), panel)
+
+
+def convergence(
+    imputer: UncertaintyMixin, X: Any, *, draws: int = 20, random_state: int = 0
+) -> Figure:
+    """Draw the mean of the drawn cells of every column from draw to draw.
+
+    The means should scatter without a trend; how much they do is the uncertainty of the mean.
+
+    Parameters
+    ----------
+    imputer, X, draws, random_state
+        As in `density`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    drawn = _drawn(imputer, X, draws, random_state)
+
+    def panel(axes: Any, j: int) -> None:
+        means = [float(values.mean()) for values in drawn[j][1]]
+        axes.plot(range(1, len(means) + 1), means, "o-", ms=3, color=DRAWN, label="mean of draws")
+        axes.axhline(float(np.mean(means)), color=OBSERVED, lw=1, label="mean of all")
+
+    return _panels(imputer, list(drawn), panel)
+
+
+def calibration(imputer: UncertaintyMixin) -> Figure:
+    """Draw how often intervals hold held-out cells against how often they should.
+
+    Parameters
+    ----------
+    imputer : GrapeImputer
+        A fitted imputer.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure, axes = _figure()
+    lines = coverage_curves(imputer)
+    axes.plot([0, 1], [0, 1], color="0.6", lw=1)
+    for at, covered in enumerate(lines.values()):
+        label = "columns" if at == 0 else None
+        axes.plot(COVERAGES, covered, color=OBSERVED, alpha=0.3, lw=1, label=label)
+    if lines:
+        mean = np.mean(list(lines.values()), axis=0)
+        axes.plot(COVERAGES, mean, color=DRAWN, lw=2, label="all columns")
+        axes.legend(frameon=False)
+    axes.set_xlabel("asked for")
+    axes.set_ylabel("held-out cells inside")
+    return figure
+
+
+def coverage_curves(imputer: UncertaintyMixin) -> dict[str, FloatArray]:
+    """Return, for every column of numbers, how often intervals of rising coverage hold cells."""
+    beliefs, curves = _beliefs(imputer), {}
+    for at, (feature, column) in enumerate(zip(beliefs.features, beliefs.numbers, strict=True)):
+        if not column.size:
+            continue
+        grid = quantile_grid(column.mixture(column.cells, itself=True))
+        slack, inside = 1e-9 * column.range, []
+        for coverage in COVERAGES:
+            low, high = shortest(grid, beliefs.calibration.mass(float(coverage), at))
+            held = (low - slack <= column.truth) & (column.truth <= high + slack)
+            inside.append(float(held.mean()))
+        name = beliefs.model.schema.columns[beliefs.model.schema.features[feature]].name
+        curves[name] = np.array(inside)
+    return curves
+
+
+def overimputation(imputer: UncertaintyMixin, *, coverage: float = 0.9) -> Figure:
+    """Draw held-out observed cells against the intervals that they were given.
+
+    These cells were hidden and filled again. Where points lie away from the line the model is
+    wrong; those outside of their interval are marked.
+
+    Parameters
+    ----------
+    imputer : GrapeImputer
+        A fitted imputer.
+    coverage : float
+        How often an interval is to hold its cell.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    beliefs = _beliefs(imputer)
+    columns = {
+        feature: (at, column)
+        for at, (feature, column) in enumerate(zip(beliefs.features, beliefs.numbers, strict=True))
+        if column.size
+    }
+
+    def panel(axes: Any, feature: int) -> None:
+        at, column = columns[feature]
+        grid = quantile_grid(column.mixture(column.cells, itself=True))
+        low, high = shortest(grid, beliefs.calibration.mass(coverage, at))
+        middle = grid[:, GRID.size // 2]
+        inside = (low <= column.truth) & (column.truth <= high)
+        for mine, color, label in ((inside, OBSERVED, "inside"), (~inside, DRAWN, "outside")):
+            axes.vlines(column.truth[mine], low[mine], high[mine], color=color, lw=0.6, alpha=0.6)
+            axes.plot(column.truth[mine], middle[mine], ".", ms=3, color=color, label=label)
+        axes.axline((column.low, column.low), slope=1, color="0.6", lw=1)
+        axes.set_xlabel("observed")
+
+    return _panels(imputer, list(columns), panel)
+
+
+def _beliefs(imputer: UncertaintyMixin) -> Beliefs:
+    if imputer.model_ is None:
+        raise InputError("None of the columns seen in fit can be imputed: nothing can be shown.")
+    return Beliefs(imputer.model_, imputer.uncertainty_)
+
+
+def _drawn(
+    imputer: UncertaintyMixin, X: Any, draws: int, random_state: int
+) -> dict[int, tuple[FloatArray, list[FloatArray]]]:
+    """Return, for every feature with holes, its observed numbers and those of every draw."""
+    table = Table.wrap(X, missing_values=getattr(imputer, "missing_values", np.nan))
+    encoded = imputer.schema_.encode(table, warn=False)
+    found: dict[int, tuple[FloatArray, list[FloatArray]]] = {}
+    for each in imputer.sample_each(X, draws, random_state=random_state):
+        numbers = imputer.schema_.encode(Table.wrap(each), warn=False).numbers
+        for at in range(numbers.shape[1]):
+            holes = encoded.fillable[:, at]
+            if holes.any():
+                observed = encoded.numbers[encoded.observed[:, at], at]
+                found.setdefault(at, (observed, []))[1].append(numbers[holes, at])
+    return found
+
+
+def _figure(**options: Any) -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained", **options)
+    return figure, figure.add_subplot()
+
+
+def _panels(
+    imputer: UncertaintyMixin, features: Sequence[int], draw: Callable[[Any, int], None]
+) -> Figure:
+    """Return a figure with a panel for each feature, up to a dozen."""
+    from matplotlib.figure import Figure
+
+    if not features:
+        raise InputError("There is nothing to show: no cell is missing.")
+    shown = features[:MOST_PANELS]
+    wide = min(4, len(shown))
+    high = -(-len(shown) // wide)
+    figure = Figure(figsize=(3.2 * wide, 2.6 * high), layout="constrained")
+    schema = imputer.schema_
+    for at, feature in enumerate(shown):
+        axes = figure.add_subplot(high, wide, at + 1)
+        draw(axes, feature)
+        # A column may be called "$x$"; its name is no formula.
+        name = schema.columns[schema.features[feature]].name
+        axes.set_title(name, fontsize=10, parse_math=False)
+        if at == 0:
+            axes.legend(frameon=False, fontsize=8)
+    return figure

@@ -1,0 +1,232 @@
+"""Rules that the cells of a row obey, such as ``end >= start``: read, checked, repaired."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from grapefill.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from grapefill.table.arrays import BoolArray, FloatArray, IntArray
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|`(?P<quoted>[^`]+)`"
+    r"|(?P<name>[^\W\d]\w*)|(?P<sign><=|>=|==|<|>|\+|-|\*))"
+)
+_COMPARE = ("<=", ">=", "==", "<", ">")
+# Rounds over all rules; each may undo a bit of another.
+ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A sum of columns that stays at or below 0: ``sum(weight * column) + constant <= 0``.
+
+    Parameters
+    ----------
+    text : str
+        The rule as it was written.
+    weights : dict of str to float
+        The columns and what they are multiplied with.
+    constant : float
+        What is added.
+    strict : bool
+        Whether 0 itself is too much.
+    """
+
+    text: str
+    weights: Mapping[str, float]
+    constant: float
+    strict: bool = False
+
+
+def read_rule(text: str) -> list[Rule]:
+    """Read a rule; an equation becomes two.
+
+    Names are written as they are, or in backticks where they hold blanks; columns may be added,
+    subtracted, and multiplied with numbers.
+
+    Examples
+    --------
+    >>> read_rule("end >= start + 1")[0].weights
+    {'end': -1.0, 'start': 1.0}
+    >>> [rule.constant for rule in read_rule("2 * `part a` + b == 100")]
+    [-100.0, 100.0]
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read.
+    """
+    tokens = _tokens(text)
+    at = [k for k, (kind, value) in enumerate(tokens) if kind == "sign" and value in _COMPARE]
+    if len(at) != 1:
+        raise _unreadable(text, "it needs one of <=, >=, <, > and ==")
+    left, left_constant = _side(tokens[: at[0]], text)
+    right, right_constant = _side(tokens[at[0] + 1 :], text)
+    sign = tokens[at[0]][1]
+    names = list(dict.fromkeys([*left, *right]))
+    if not names:
+        raise _unreadable(text, "it names no column")
+    weights = {name: left.get(name, 0.0) - right.get(name, 0.0) for name in names}
+    constant = left_constant - right_constant
+    strict = sign in ("<", ">")
+    below = Rule(text, weights, constant, strict)
+    above = Rule(text, {name: -w for name, w in weights.items()}, -constant, strict)
+    if sign == "==":
+        return [below, above]
+    return [below] if sign in ("<", "<=") else [above]
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    if not isinstance(text, str):
+        raise ConfigError(f'A rule must be text such as "end >= start", got {text!r}.')
+    tokens, place = [], 0
+    while text[place:].strip():
+        match = _TOKEN.match(text, place)
+        if match is None or match.lastgroup is None:
+            raise _unreadable(text, f"{text[place:].strip()[:10]!r} is not understood")
+        kind = "name" if match.lastgroup == "quoted" else match.lastgroup
+        tokens.append((kind, match[match.lastgroup]))
+        place = match.end()
+    return tokens
+
+
+def _side(tokens: list[tuple[str, str]], text: str) -> tuple[dict[str, float], float]:
+    """Read a sum of numbers, columns and numbers times columns."""
+    weights: dict[str, float] = {}
+    constant, place = 0.0, 0
+    while place < len(tokens) or place == 0:
+        sign = 1.0
+        while place < len(tokens) and tokens[place] in (("sign", "+"), ("sign", "-")):
+            sign = -sign if tokens[place][1] == "-" else sign
+            place += 1
+        factor, name, wanted = sign, None, True
+        while wanted:
+            kind, value = tokens[place] if place < len(tokens) else ("end", "")
+            if kind == "number":
+                factor *= float(value)
+            elif kind == "name" and name is None:
+                name = value
+            else:
+                raise _unreadable(text, "a number or a column is missing or there are too many")
+            place += 1
+            wanted = place < len(tokens) and tokens[place] == ("sign", "*")
+            place += wanted
+        if name is None:
+            constant += factor
+        else:
+            weights[name] = weights.get(name, 0.0) + factor
+        if place < len(tokens) and tokens[place][1] not in ("+", "-"):
+            raise _unreadable(text, f"{tokens[place][1]!r} comes unexpected")
+    return weights, constant
+
+
+def _unreadable(text: str, reason: str) -> ConfigError:
+    return ConfigError(
+        f"The rule {text!r} cannot be read: {reason}. Write it like 'end >= start' or "
+        "'`part a` + b <= 100'."
+    )
+
+
+class Columns(NamedTuple):
+    """The columns that rules are about.
+
+    Parameters
+    ----------
+    places : dict of str to int
+        Where they are.
+    steps : ndarray of shape (columns,)
+        The smallest difference between values of a column.
+    project : callable
+        Takes a column, values and a direction, and returns the nearest allowed values that are not
+        below (1), not above (-1), or on any side (0).
+    """
+
+    places: Mapping[str, int]
+    steps: FloatArray
+    project: Callable[[int, FloatArray, int], FloatArray]
+
+
+def repair(
+    rules: Sequence[Rule], values: FloatArray, free: BoolArray, columns: Columns
+) -> BoolArray:
+    """Change the free cells of rows so that the rules hold, as little as that takes.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+        The rules.
+    values : ndarray of shape (rows, columns)
+        Changed in place; NaN where nothing is known, and there no rule is checked.
+    free : ndarray of bool, shape (rows, columns)
+        The cells that may be changed.
+    columns : Columns
+        What they may be changed to.
+
+    Returns
+    -------
+    ndarray of bool, shape (rows,)
+        Where a rule is still broken: observed cells break it, or limits of columns forbid it.
+    """
+    for _ in range(ROUNDS):
+        changed = [_mend(rule, values, free, columns) for rule in rules]
+        if not any(changed):
+            break
+    broken = [over(rule, values, columns) > 0 for rule in rules]
+    return np.any(broken, axis=0) if broken else np.zeros(values.shape[0], dtype=bool)
+
+
+def over(rule: Rule, values: FloatArray, columns: Columns) -> FloatArray:
+    """Return by how much rows break a rule; at most 0 where they do not."""
+    which = [columns.places[name] for name in rule.weights]
+    weights = np.array(list(rule.weights.values()))
+    part = values[:, which]
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.einsum("ij,j->i", part, weights) + rule.constant
+    # What rounding may add to a sum is no offence.
+    size = np.einsum("ij,j->i", np.abs(part), np.abs(weights)) + abs(rule.constant)
+    total = np.where(np.abs(total) <= 4 * np.finfo(np.float64).eps * size, 0.0, total)
+    if rule.strict:
+        step = np.min(np.abs(weights) * columns.steps[which])
+        # Half a step below is enough: the sum may have been rounded.
+        total = np.where(total <= -step / 2, np.minimum(total + step, 0.0), total + step)
+    known: FloatArray = np.nan_to_num(total, nan=0.0, posinf=0.0, neginf=0.0)
+    return known
+
+
+def _mend(rule: Rule, values: FloatArray, free: BoolArray, columns: Columns) -> bool:
+    """Mend a rule where it is broken; whether anything was changed."""
+    weights = {columns.places[name]: weight for name, weight in rule.weights.items()}
+    which = list(weights)
+    rows = np.flatnonzero((over(rule, values, columns) > 0) & free[:, which].any(axis=1))
+    if not rows.size:
+        return False
+    before = values[rows][:, which]
+    # First all free cells move by the same, then one after the other moves by what is left.
+    squares = sum(np.square(weights[j]) * free[rows, j] for j in which)
+    step = over(rule, values, columns)[rows] / np.maximum(squares, 1e-300)
+    for j in which:
+        mine = free[rows, j]
+        _move(values, rows[mine], j, -weights[j] * step[mine], columns)
+    for j in which:
+        if weights[j]:
+            left = over(rule, values, columns)[rows]
+            mine = free[rows, j] & (left > 0)
+            _move(values, rows[mine], j, -left[mine] / weights[j], columns)
+    return bool((values[rows][:, which] != before).any())
+
+
+def _move(values: FloatArray, rows: IntArray, j: int, by: FloatArray, columns: Columns) -> None:
+    """Move cells of a column to allowed values, each at least as far as it is told."""
+    for direction in (-1, 1):
+        mine = np.sign(by) == direction
+        if mine.any():
+            moved = values[rows[mine], j] + by[mine]
+            values[rows[mine], j] = columns.project(j, moved, direction)

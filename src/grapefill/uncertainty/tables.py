@@ -1,0 +1,192 @@
+"""Draws, intervals and fills of whole tables, as numbers per column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from grapefill.errors import ConfigError, InputError
+from grapefill.uncertainty.cells import category_sets, point_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from grapefill.table import Schema
+    from grapefill.table.arrays import FloatArray, IntArray
+    from grapefill.training.fill import Part
+    from grapefill.uncertainty.cells import Beliefs
+    from grapefill.uncertainty.fitted import Uncertainty
+
+    Numbers = dict[int, tuple[IntArray, FloatArray]]
+    """For columns with holes, the rows and their encoded numbers."""
+
+
+class Interval(tuple[Any, Any]):
+    """The ends of intervals: two tables, ``lower, upper = interval``.
+
+    Attributes
+    ----------
+    lower, upper : table
+        The caller's table with every hole filled by an end of its interval; categories by the most
+        probable one.
+    sets : dict
+        For every column of categories with holes, a dict from the position of a row to the
+        categories that belong into its set, the most probable one first.
+    """
+
+    sets: dict[Any, dict[int, tuple[Any, ...]]]
+
+    def __new__(
+        cls, lower: Any, upper: Any, sets: dict[Any, dict[int, tuple[Any, ...]]]
+    ) -> Interval:
+        """Make a pair with sets beside it."""
+        pair = super().__new__(cls, (lower, upper))
+        pair.sets = sets
+        return pair
+
+    @property
+    def lower(self) -> Any:
+        """The table of lower ends."""
+        return self[0]
+
+    @property
+    def upper(self) -> Any:
+        """The table of upper ends."""
+        return self[1]
+
+
+def check_coverage(coverage: Any) -> float:
+    """Return a coverage as a float, or raise."""
+    if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.floating):
+        raise ConfigError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
+    if not 0 < coverage < 1:
+        raise ConfigError(f"coverage must be between 0 and 1, got {coverage!r}.")
+    return float(coverage)
+
+
+def check_count(n_imputations: Any) -> int:
+    """Return a number of imputations, or raise."""
+    whole = isinstance(n_imputations, int | np.integer) and not isinstance(n_imputations, bool)
+    if not whole or n_imputations < 1:
+        raise ConfigError(f"n_imputations must be at least 1, got {n_imputations!r}.")
+    return int(n_imputations)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return where the randomness of draws starts."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def collect(schema: Schema, parts: Sequence[Part], values: Callable[[Part, int], Any]) -> Numbers:
+    """Return the numbers of all missing cells, column by column.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns.
+    parts : sequence of Part
+        Rows with holes.
+    values : callable
+        Takes a part and a feature and returns the numbers of the feature's holes in it.
+    """
+    found: Numbers = {}
+    for at, j in enumerate(schema.features):
+        rows = [part.rows[part.holes[:, at]] for part in parts]
+        if any(each.size for each in rows):
+            numbers = np.concatenate([values(part, at) for part in parts])
+            found[j] = (np.concatenate(rows), numbers)
+    return found
+
+
+def point_fills(schema: Schema, parts: Sequence[Part]) -> Numbers:
+    """Return the fills themselves."""
+    return collect(schema, parts, lambda part, at: part.guess.value[part.holes[:, at], at])
+
+
+def other_fills(beliefs: Beliefs, parts: Sequence[Part], fill: str) -> Numbers:
+    """Return the medians, means or modes of the missing cells' distributions."""
+
+    def values(part: Part, at: int) -> FloatArray:
+        if at in beliefs.chances:
+            top: FloatArray = part.guess.value[part.holes[:, at], at]
+            return top
+        found = [point_of(grid, fill) for _, grid in beliefs.grids(part, at)]
+        return np.concatenate([np.empty(0), *found])
+
+    return collect(beliefs.model.schema, parts, values)
+
+
+def drawn_fills(
+    uncertainty: Uncertainty, schema: Schema, parts: Sequence[Part], *, seed: int, number: int
+) -> Numbers:
+    """Return one draw of all missing cells."""
+    drawn = {
+        id(part): uncertainty.sampler.draw(
+            part.numbers, part.guess, part.rows, seed=seed, number=number
+        )
+        for part in parts
+    }
+    return collect(schema, parts, lambda part, at: drawn[id(part)][part.holes[:, at], at])
+
+
+def interval_ends(
+    beliefs: Beliefs, parts: Sequence[Part], coverage: float
+) -> tuple[Numbers, Numbers]:
+    """Return the lower and upper ends of intervals for all missing cells."""
+    lower, upper = {}, {}
+    for at, part_ends in _ends_by_feature(beliefs, parts, coverage).items():
+        j = beliefs.model.schema.features[at]
+        rows = np.concatenate([part.rows[part.holes[:, at]] for part in parts])
+        if rows.size:
+            lower[j] = (rows, np.concatenate([low for low, _ in part_ends]))
+            upper[j] = (rows, np.concatenate([high for _, high in part_ends]))
+    return lower, upper
+
+
+def _ends_by_feature(
+    beliefs: Beliefs, parts: Sequence[Part], coverage: float
+) -> dict[int, list[tuple[FloatArray, FloatArray]]]:
+    found: dict[int, list[tuple[FloatArray, FloatArray]]] = {}
+    for at in range(len(beliefs.model.schema.features)):
+        found[at] = []
+        for part in parts:
+            if at in beliefs.chances:
+                top = part.guess.value[part.holes[:, at], at]
+                found[at].append((top, top))
+            else:
+                found[at].append(beliefs.ends(part, at, coverage))
+    return found
+
+
+def interval_sets(
+    beliefs: Beliefs, parts: Sequence[Part], coverage: float, names: Mapping[int, Any]
+) -> dict[Any, dict[int, tuple[Any, ...]]]:
+    """Return the sets of categories for missing cells, by the label of their column."""
+    schema = beliefs.model.schema
+    sets: dict[Any, dict[int, tuple[Any, ...]]] = {}
+    for at in beliefs.chances:
+        j = schema.features[at]
+        categories = schema.columns[j].categories
+        assert categories is not None
+        least = beliefs.least_chance(at, coverage)
+        mine: dict[int, tuple[Any, ...]] = {}
+        for part in parts:
+            holes = part.holes[:, at]
+            codes = category_sets(part.guess.chances[at][holes], least)
+            for row, each in zip(part.rows[holes].tolist(), codes, strict=True):
+                mine[row] = tuple(categories[code] for code in each)
+        if mine:
+            sets[names[j]] = mine
+    return sets
+
+
+def require_draws(uncertainty: Uncertainty | None) -> Uncertainty:
+    """Return what draws are made from, or say why there is nothing."""
+    if uncertainty is None:
+        raise InputError(
+            "This imputer cannot draw: its fit was interrupted, or its file was written by a "
+            "version of grapefill without draws. Fit it again."
+        )
+    return uncertainty

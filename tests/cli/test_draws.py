@@ -1,0 +1,85 @@
+"""Draws, intervals and pooled estimates on the command line."""
+
+import re
+
+import pytest
+
+from grapefill.files import read_table
+
+
+@pytest.fixture
+def draws(cli, houses, quick):
+    """A folder with draws of `houses`."""
+    folder = houses.with_name("imputations")
+    options = ("--draws", "3", "--out-dir", folder, "--interval", "0.9")
+    result = cli("impute", houses, *options, *quick)
+    assert result.code == 0
+    assert str(folder) in result.out
+    return folder
+
+
+def test_draws_and_intervals(draws, houses, changed):
+    files = sorted(path.name for path in draws.iterdir())
+    assert files == ["imputation-1.csv", "imputation-2.csv", "imputation-3.csv"]
+    for name in files:
+        changes = changed(houses, draws / name)
+        assert changes
+        assert all(was == "" and now for was, now in changes)
+    assert len({(draws / name).read_text() for name in files}) == 3
+    lower, upper = (
+        read_table(houses.with_name(f"houses-filled-{word}.csv")).frame["price"].to_pylist()
+        for word in ("lower", "upper")
+    )
+    assert all(low <= high for low, high in zip(lower, upper, strict=True))
+    assert any(low < high for low, high in zip(lower, upper, strict=True))
+
+
+def test_bounds_hold_in_draws(cli, houses, quick):
+    folder = houses.with_name("imputations")
+    options = ("--draws", "2", "--out-dir", folder, "--bounds", "price=60000:70000")
+    assert cli("impute", houses, *options, *quick).code == 0
+    before = read_table(houses).frame["price"].to_pylist()
+    for path in folder.iterdir():
+        after = read_table(path).frame["price"].to_pylist()
+        filled = [now for was, now in zip(before, after, strict=True) if was is None]
+        assert filled
+        assert all(60_000 <= value <= 70_000 for value in filled)
+
+
+def test_pool(cli, draws):
+    result = cli("pool", draws, "--formula", "price ~ area + C(heating)")
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert lines[0].split()[:3] == ["term", "estimate", "std_error"]
+    assert re.match(r"area +\d", next(line for line in lines if line.startswith("area")))
+
+
+def test_pool_logistic(cli, draws):
+    result = cli("pool", draws, "--formula", "heating ~ rooms", "--family", "logistic")
+    assert result.code in (0, 1)
+    result = cli("pool", draws, "--formula", "rooms ~ area", "--family", "logistic")
+    assert result.code == 1
+    assert "two values" in result.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--draws", "3"), "--out-dir"),
+        (("--out-dir", "folder"), "--draws"),
+        (("--interval", "90"), "between 0 and 1"),
+        (("--interval", "0.9", "-o", "-"), "name it with --output"),
+    ],
+)
+def test_bad_options(cli, houses, quick, options, message):
+    result = cli("impute", houses, *options, *quick)
+    assert result.code == 1
+    assert message in result.err
+
+
+def test_bad_folders(cli, draws, tmp_path):
+    formula = ("--formula", "price ~ area")
+    assert "is not a folder" in cli("pool", tmp_path / "nowhere", *formula).err
+    (tmp_path / "empty").mkdir()
+    assert "needs at least 2" in cli("pool", tmp_path / "empty", *formula).err
+    assert "cannot be fitted" in cli("pool", draws, "--formula", "price ~ nothing").err

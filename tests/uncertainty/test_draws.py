@@ -1,0 +1,205 @@
+"""Draws differ where cells are missing, keep what was observed, and go along with each other."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+
+from grapefill import GrapeImputer
+from grapefill.errors import ConfigError, InputError
+from grapefill.uncertainty.gibbs import fit_joint
+from grapefill.uncertainty.wide import WideDraws
+
+
+def test_observed_cells_stay_and_holes_differ(imputer, holed):
+    draws = imputer.sample(holed, 4, random_state=0)
+    assert len(draws) == 4
+    known = holed.notna()
+    for drawn in draws:
+        assert drawn.dtypes.equals(holed.dtypes)
+        assert not drawn.isna().any().any()
+        pd.testing.assert_frame_equal(drawn.where(known), holed.where(known))
+    assert (draws[0]["a"] != draws[1]["a"])[~known["a"]].mean() > 0.9
+    assert (draws[0]["a"] == draws[1]["a"])[known["a"]].all()
+
+
+def test_values_stay_within_what_was_observed(imputer, holed):
+    for drawn in imputer.sample(holed, 3, random_state=1):
+        assert set(drawn["word"]) == {"up", "down"}
+        for name in ("a", "b", "count", "size"):
+            assert drawn[name].between(holed[name].min(), holed[name].max()).all()
+        assert (drawn["size"] % 1 == 0).all()
+
+
+def test_the_same_seed_draws_the_same(imputer, holed):
+    one, again, other = (imputer.sample(holed, 2, random_state=seed)[1] for seed in (3, 3, 4))
+    pd.testing.assert_frame_equal(one, again)
+    assert not one.equals(other)
+
+
+def test_a_row_does_not_depend_on_the_rows_behind_it(imputer, holed):
+    whole = imputer.sample(holed, 2, random_state=0)[1]
+    part = imputer.sample(holed.iloc[:30], 2, random_state=0)[1]
+    pd.testing.assert_frame_equal(part, whole.iloc[:30])
+
+
+def test_tables_come_one_at_a_time(imputer, holed):
+    each = imputer.sample_each(holed, 3, random_state=0)
+    listed = imputer.sample(holed, 3, random_state=0)
+    for drawn, expected in zip(each, listed, strict=True):
+        pd.testing.assert_frame_equal(drawn, expected)
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
+def test_other_containers(imputer, holed, convert):
+    table = convert(holed)
+    drawn = imputer.sample(table, 2, random_state=0)
+    assert type(drawn[0]) is type(table)
+    long = imputer.sample(table, 2, random_state=0, long=True)
+    assert type(long) is type(table)
+    names = long.columns if isinstance(long, pl.DataFrame) else long.column_names
+    assert list(names) == [".imp", ".id", *holed.columns]
+
+
+def test_long_format(imputer, holed):
+    draws = imputer.sample(holed, 3, random_state=0)
+    long = imputer.sample(holed, 3, random_state=0, long=True)
+    assert long[".imp"].value_counts().to_dict() == dict.fromkeys((1, 2, 3), len(holed))
+    second = long[long[".imp"] == 2]
+    assert second[".id"].tolist() == list(range(1, len(holed) + 1))
+    assert second["a"].tolist() == draws[1]["a"].tolist()
+
+
+def test_arrays(quick):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 1)) + 0.5 * random.normal(size=(80, 3))
+    X[random.random(X.shape) < 0.2] = np.nan
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(X)
+    drawn = imputer.sample(X, 2, random_state=0)
+    assert isinstance(drawn[0], np.ndarray)
+    assert imputer.sample(X, 2, random_state=0, long=True).shape == (160, 5)
+
+
+def test_draws_survive_a_file(imputer, holed, tmp_path):
+    imputer.save(tmp_path / "model.grape")
+    loaded = GrapeImputer.load(tmp_path / "model.grape")
+    for one, other in zip(
+        imputer.sample(holed, 2, random_state=0),
+        loaded.sample(holed, 2, random_state=0),
+        strict=True,
+    ):
+        pd.testing.assert_frame_equal(one, other)
+    for one, other in zip(imputer.interval(holed), loaded.interval(holed), strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+def test_draws_keep_correlation():
+    """A single fill makes correlations too strong; draws do not."""
+    random = np.random.default_rng(0)
+    X = random.multivariate_normal([0, 0, 0], [[1, 0.6, 0.3], [0.6, 1, 0.5], [0.3, 0.5, 1]], 600)
+    holed = np.where(random.random(X.shape) < 0.3, np.nan, X)
+    settings = {"max_steps": 60, "rounds": 1, "trees": 6, "trial_trees": 6}
+    imputer = GrapeImputer("fast", settings=settings, random_state=0).fit(holed)
+
+    def gap(correlation):
+        return np.abs(correlation - np.corrcoef(X.T)).mean()
+
+    draws = [np.corrcoef(drawn.T) for drawn in imputer.sample(holed, 10, random_state=0)]
+    single = gap(np.corrcoef(imputer.transform(holed).T))
+    assert gap(np.mean(draws, axis=0)) < 0.5 * single
+    assert np.mean([gap(each) for each in draws]) < 0.7 * single
+
+
+def test_coefficients_are_as_uncertain_as_they_should_be(quick):
+    """The spread of a mean between draws is what the theory says, about."""
+    random = np.random.default_rng(1)
+    n = 400
+    x = random.normal(size=n)
+    y = x + random.normal(size=n)
+    y[: n // 2] = np.nan
+    table = np.column_stack([x, y])
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    means = [drawn[:, 1].mean() for drawn in imputer.sample(table, 40, random_state=0)]
+    # Half of the cells with error 1, and their common mean known from the other half.
+    expected = np.sqrt(0.25 * (1 / (n / 2) + 1 / (n / 2)))
+    assert 0.7 * expected < np.std(means) < 1.4 * expected
+
+
+def test_what_is_not_linear_is_drawn_too(quick):
+    random = np.random.default_rng(0)
+    x = random.uniform(-1, 1, 500)
+    table = np.column_stack([x, 4 * x**2 + 0.05 * random.normal(size=500)])
+    hidden = random.random(500) < 0.3
+    truth = table[hidden, 1].copy()
+    table[hidden, 1] = np.nan
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    drawn = imputer.sample(table, 1, random_state=0)[0][hidden, 1]
+    assert np.abs(drawn - truth).mean() < 0.2
+
+
+def test_a_column_without_holes_at_fit_is_drawn_too(quick):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 1)) + 0.2 * random.normal(size=(60, 2))
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(X)
+    new = np.array([[1.0, np.nan], [np.nan, -1.0]])
+    drawn = np.stack(imputer.sample(new, 20, random_state=0))
+    assert np.isfinite(drawn).all()
+    assert drawn[:, 0, 1].mean() > 0.3 > -0.3 > drawn[:, 1, 0].mean()
+
+
+def test_many_columns_are_drawn_from_factors(quick):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 3)) @ random.normal(size=(3, 120))
+    X += 0.3 * random.normal(size=X.shape)
+    holed = np.where(random.random(X.shape) < 0.2, np.nan, X)
+    imputer = GrapeImputer("fast", settings=quick | {"rounds": 0}, random_state=0).fit(holed)
+    assert isinstance(imputer.uncertainty_.sampler, WideDraws)
+    one, other = imputer.sample(holed, 2, random_state=0)
+    part = imputer.sample(holed[:10], 2, random_state=0)[0]
+    np.testing.assert_array_equal(part, one[:10])
+    hidden = np.isnan(holed)
+    assert (one[hidden] != other[hidden]).mean() > 0.9
+    assert np.abs(one - X)[hidden].mean() < np.abs(X)[hidden].mean()
+
+
+def test_chains_start_from_the_model(imputer, holed):
+    """Learning the draws again with the same seed gives the same."""
+    numbers = imputer.schema_.encode(_wrap(holed)).numbers
+    one, again = (fit_joint(imputer.model_, numbers, seed=5).arrays() for _ in range(2))
+    assert one.keys() == again.keys()
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, again[name])
+
+
+def _wrap(table):
+    from grapefill.table import Table
+
+    return Table.wrap(table)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5, True, "3"])
+def test_a_bad_number_of_draws(imputer, holed, count):
+    with pytest.raises(ConfigError, match="n_imputations"):
+        imputer.sample(holed, count)
+
+
+def test_a_model_without_draws_says_so(imputer, holed):
+    other = clone(imputer)
+    other.__dict__.update(imputer.__dict__)
+    other.uncertainty_ = None
+    with pytest.raises(InputError, match="Fit it again"):
+        other.sample(holed, 2)
+
+
+def test_damaged_draws_are_refused(imputer):
+    from grapefill.uncertainty.fitted import Uncertainty
+
+    tensors = imputer.uncertainty_.tensors()
+    assert Uncertainty.from_tensors({}, imputer.model_) is None
+    broken = {
+        name: tensor[..., :-1] if "inputs" in name else tensor for name, tensor in tensors.items()
+    }
+    with pytest.raises(ValueError, match="regression"):
+        Uncertainty.from_tensors(broken, imputer.model_)

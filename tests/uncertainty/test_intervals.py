@@ -1,0 +1,156 @@
+"""Intervals hold the truth as often as they should; distributions agree with them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grapefill import GrapeImputer
+from grapefill.errors import ConfigError, InputError
+from grapefill.uncertainty.belief import Cells, NumberColumn, fit_columns, quantile_grid, shortest
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """A complete table with a column that is sometimes 0, and one of categories, and its holes."""
+    random = np.random.default_rng(0)
+    n = 900
+    z = random.normal(size=n)
+    complete = pd.DataFrame(
+        {
+            "even": z + 0.5 * random.normal(size=n),
+            "uneven": z + np.exp(z / 2) * random.normal(size=n),
+            "often_zero": np.where(random.random(n) < 0.5, 0.0, np.exp(z)),
+            "word": np.where(z + 0.5 * random.normal(size=n) > 0, "up", "down"),
+            "steps": random.integers(0, 6, n) / 5,
+        }
+    )
+    return complete, complete.mask(random.random(complete.shape) < 0.3)
+
+
+@pytest.fixture(scope="module")
+def fitted(simulated):
+    settings = {"max_steps": 60, "rounds": 1, "trees": 8, "trial_trees": 8}
+    return GrapeImputer("fast", settings=settings, random_state=0).fit(simulated[1])
+
+
+def test_coverage(simulated, fitted):
+    complete, holed = simulated
+    intervals = fitted.interval(holed, 0.9)
+    lower, upper = intervals
+    covered = []
+    for name in ("even", "uneven", "often_zero", "steps"):
+        rows = holed[name].isna()
+        inside = (lower[name] <= complete[name] + 1e-9) & (complete[name] - 1e-9 <= upper[name])
+        covered.append(inside[rows].mean())
+        assert (lower[name] <= upper[name]).all()
+        assert (lower[name] == upper[name])[~rows].all()
+    assert min(covered) > 0.82
+    assert 0.86 < np.mean(covered) < 0.96
+    words = intervals.sets["word"]
+    assert set(words) == set(np.flatnonzero(holed["word"].isna()))
+    assert np.mean([complete["word"].iloc[row] in chosen for row, chosen in words.items()]) > 0.85
+
+
+def test_more_coverage_is_wider(simulated, fitted):
+    widths = []
+    for coverage in (0.5, 0.8, 0.95):
+        lower, upper = fitted.interval(simulated[1], coverage)
+        widths.append((upper["uneven"] - lower["uneven"]).mean())
+    assert widths == sorted(widths)
+
+
+def test_wider_where_less_is_known(simulated, fitted):
+    complete, holed = simulated
+    lower, upper = fitted.interval(holed, 0.9)
+    rows = holed["uneven"].isna() & holed["even"].notna()
+    width = (upper["uneven"] - lower["uneven"])[rows]
+    high = complete["even"][rows] > complete["even"][rows].median()
+    assert width[high].mean() > 1.1 * width[~high].mean()
+
+
+def test_distributions(simulated, fitted):
+    complete, holed = simulated
+    found = fitted.predict_distribution(holed)
+    assert set(found) == set(complete)
+    column = found["even"]
+    assert column.rows.tolist() == np.flatnonzero(holed["even"].isna()).tolist()
+    truth = complete["even"].to_numpy()[column.rows]
+    quantiles = column.quantile([0.1, 0.5, 0.9])
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    assert abs((truth <= quantiles[:, 2]).mean() - 0.9) < 0.07
+    assert np.array_equal(column.median(), column.quantile(0.5))
+    below = column.probability(0.0)
+    assert ((below >= 0) & (below <= 1)).all()
+    assert abs(below.mean() - (truth <= 0).mean()) < 0.1
+    zeros = found["often_zero"]
+    exact = zeros.probability(0.0) - zeros.probability(-1e-9)
+    assert abs(exact.mean() - 0.5) < 0.15
+    words = found["word"]
+    assert words.categories == ("down", "up")
+    np.testing.assert_allclose(words.chances.sum(axis=1), 1)
+    np.testing.assert_array_equal(words.probability("up"), words.chances[:, 1])
+    with pytest.raises(InputError, match="categories"):
+        words.quantile(0.5)
+    with pytest.raises(InputError, match="no category 'left'"):
+        words.probability("left")
+    with pytest.raises(InputError, match="between 0 and 1"):
+        column.quantile(50)
+
+
+@pytest.mark.parametrize("fill", ["median", "mean", "mode"])
+def test_other_point_fills(simulated, fitted, fill):
+    holed = simulated[1]
+    column = fitted.predict_distribution(holed)["even"]
+    try:
+        filled = fitted.set_params(fill=fill).transform(holed)
+    finally:
+        fitted.set_params(fill="best")
+    expected = getattr(column, fill)()
+    np.testing.assert_allclose(filled["even"].to_numpy()[column.rows], expected)
+    assert set(filled["word"]) == {"up", "down"}
+
+
+def test_no_holes(simulated, fitted):
+    complete = simulated[0]
+    lower, upper = intervals = fitted.interval(complete)
+    pd.testing.assert_frame_equal(lower, complete)
+    pd.testing.assert_frame_equal(upper, complete)
+    assert intervals.sets == {}
+    assert fitted.predict_distribution(complete) == {}
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 90, "high", None, True])
+def test_bad_coverage(simulated, fitted, coverage):
+    with pytest.raises(ConfigError, match="coverage"):
+        fitted.interval(simulated[1], coverage)
+
+
+def test_without_held_out_cells_there_are_no_intervals():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[::5, 0] = np.nan
+    settings = {"epochs": 2, "width": 8, "edge_width": 8}
+    imputer = GrapeImputer("paper", settings=settings, random_state=0).fit(X)
+    assert len(imputer.sample(X, 2, random_state=0)) == 2
+    with pytest.raises(InputError, match="No cells were held out"):
+        imputer.interval(X)
+
+
+def test_bad_fill():
+    with pytest.raises(ConfigError, match="fill must be one of"):
+        GrapeImputer(fill="worst").fit([[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_a_belief_by_hand():
+    """Errors of one size, far from each other: the interval is as wide as nine tenths of them."""
+    random = np.random.default_rng(0)
+    guess = random.uniform(0, 100, 400)
+    truth = guess + random.uniform(-1, 1, 400)
+    cells = Cells(guess, np.full(400, np.nan), np.empty((400, 0)))
+    column = NumberColumn(truth, cells, 0.0, 100.0, typical=0.5)
+    calibration = fit_columns([column])
+    new = Cells(np.array([50.0]), np.array([np.nan]), np.empty((1, 0)))
+    grid = quantile_grid(column.mixture(new))
+    assert (np.diff(grid) >= 0).all()
+    low, high = shortest(grid, calibration.mass(0.9, 0))
+    assert 1.5 < high[0] - low[0] < 2.3
+    assert low[0] < 50 < high[0]
