@@ -80,7 +80,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         ``"transform"``: the rows given to transform, as in the paper.
     time_limit : float or None, default=None
         Seconds for fit. Training is planned to end in time, and trees that would take too long
-        are left out.
+        are left out. Draws are learned after that, in a second or so, from at most 2,000 rows.
     layout : {"auto", "dense", "edges"}, default="auto"
         How graphs are stored: as a dense block of all cells or as a list of edges. ``"auto"``
         takes the block when at least 80% of the cells are edges in training, counted after edge
@@ -131,6 +131,8 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         The trained torch module.
     history_ : History
         Losses over the course of training.
+    uncertainty_ : Uncertainty or None
+        How missing cells are drawn; None after an interrupted fit.
     n_features_in_ : int
         Number of columns at fit.
     feature_names_in_ : ndarray of str
@@ -234,7 +236,9 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             history = self._train(model, encoded.numbers, generator)
             if history.stopped != "interrupted":
                 seed = int(torch.randint(2**31, (), generator=generator))
-                uncertainty = Uncertainty.fit(model, encoded.numbers, seed=seed)
+                uncertainty = Uncertainty.fit(
+                    model, encoded.numbers, seed=seed, quick=self.time_limit is not None
+                )
         # Only now, so that a fit that fails leaves the imputer as it was.
         self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
         self._remember(schema)
