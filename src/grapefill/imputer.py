@@ -98,7 +98,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         ``"transform"``: the rows given to transform, as in the paper.
     time_limit : float or None, default=None
         Seconds for fit. Training is planned to end in time, and trees that would take too long
-        are left out.
+        are left out. Draws are learned after that, in a second or so, from at most 2,000 rows.
     layout : {"auto", "dense", "edges"}, default="auto"
         How graphs are stored: as a dense block of all cells or as a list of edges. ``"auto"``
         takes the block when at least 80% of the cells are edges in training, counted after edge
@@ -150,6 +150,8 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         The trained torch module.
     history_ : History
         Losses over the course of training.
+    uncertainty_ : Uncertainty or None
+        How missing cells are drawn; None after an interrupted fit.
     n_features_in_ : int
         Number of columns at fit.
     feature_names_in_ : ndarray of str
@@ -263,7 +265,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             else:
                 model = model.continued(preset)
             history = self._train(model, encoded.numbers, generator)
-            uncertainty = _learn_uncertainty(model, encoded.numbers, history, generator)
+            uncertainty = self._learn_uncertainty(model, encoded.numbers, history, generator)
         # Only now, so that a fit that fails leaves the imputer as it was.
         self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
         self._remember(schema)
@@ -321,7 +323,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         numbers = np.concatenate([seen.numbers, encoded.numbers])
         generator = self._generator()
         history = self._train(model, numbers, generator)
-        uncertainty = _learn_uncertainty(model, numbers, history, generator)
+        uncertainty = self._learn_uncertainty(model, numbers, history, generator)
         self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
         self._remember(schema)
         self.indicator_columns_ = tuple(
@@ -376,7 +378,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             history = self._train(
                 model, table.sample, generator, stream=stream, team=team, checkpoint=checkpoint
             )
-            uncertainty = _learn_uncertainty(model, table.sample, history, generator)
+            uncertainty = self._learn_uncertainty(model, table.sample, history, generator)
         self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
         self._remember(table.schema)
         self.indicator_columns_ = holes
@@ -492,6 +494,19 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             kept += [indicator_name(names[j]) for j in self.indicator_columns_]
         return np.asarray(kept, dtype=object)
 
+    def _learn_uncertainty(
+        self,
+        model: GrapeModel,
+        numbers: FloatArray,
+        history: History,
+        generator: torch.Generator,
+    ) -> Uncertainty | None:
+        """Learn how to draw cells, unless the fit was interrupted."""
+        if history.stopped == "interrupted":
+            return None
+        seed = int(torch.randint(2**31, (), generator=generator))
+        return Uncertainty.fit(model, numbers, seed=seed, quick=self.time_limit is not None)
+
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:
             schema = Schema.infer(table, kinds=self.kinds)
@@ -541,13 +556,3 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _learn_uncertainty(
-    model: GrapeModel, numbers: FloatArray, history: History, generator: torch.Generator
-) -> Uncertainty | None:
-    """Learn how to draw cells, unless the fit was interrupted."""
-    if history.stopped == "interrupted":
-        return None
-    seed = int(torch.randint(2**31, (), generator=generator))
-    return Uncertainty.fit(model, numbers, seed=seed)

@@ -203,3 +203,19 @@ def test_damaged_draws_are_refused(imputer):
     }
     with pytest.raises(ValueError, match="regression"):
         Uncertainty.from_tensors(broken, imputer.model_)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"a": [1.0, None], "b": ["x", None]}),
+        pd.DataFrame({"a": [None, 1.0, 1.0], "b": ["x", "x", None]}),
+        pd.DataFrame({"a": [1e300, -1e300, None, 1e290], "b": [0.0, 0.0, 0.0, None]}),
+        pd.DataFrame({"only": ["u", "v", None, "w", "u"]}),
+        pd.DataFrame({"one": [None, True], "two": pd.array([3, None], dtype="Int64")}),
+    ],
+)
+def test_tiny_and_extreme_tables(quick, table):
+    imputer = GrapeImputer("fast", settings=quick | {"max_steps": 2}, random_state=0).fit(table)
+    for drawn in imputer.sample(table, 3, random_state=0):
+        assert not drawn.isna().any().any()

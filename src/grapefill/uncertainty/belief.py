@@ -45,6 +45,8 @@ ERROR_CELLS = 30
 CALIBRATION_CELLS = 30
 # By how much the coverage is lowered, as a share of what may be outside.
 SMALLER = 0.2
+# Standard errors that are added to the coverage where a column is calibrated by its own cells.
+CAREFUL = 0.5
 # Foretold is a value within that share of the column's range.
 RESOLUTION = 0.01
 ROUNDS = 30
@@ -294,8 +296,10 @@ class Calibration:
         if not own.size:
             return pooled
         share = own.size / (own.size + CALIBRATION_CELLS)
-        mass: float = share * _level(own, coverage) + (1 - share) * pooled
-        return mass
+        # A few cells of one column may happen to be easy.
+        doubt = float(np.sqrt(coverage * (1 - coverage) / own.size))
+        mass: float = share * _level(own, min(1.0, coverage + CAREFUL * doubt))
+        return mass + (1 - share) * pooled
 
 
 def _level(values: FloatArray, level: float) -> float:

@@ -48,8 +48,20 @@ class Uncertainty:
     repeats: npt.NDArray[np.bool_]
 
     @classmethod
-    def fit(cls, model: GrapeModel, numbers: FloatArray, *, seed: int) -> Self:
-        """Learn from the encoded rows of a table, with the model that was trained on them."""
+    def fit(cls, model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool = False) -> Self:
+        """Learn from the encoded rows of a table, with the model that was trained on them.
+
+        Parameters
+        ----------
+        model : GrapeModel
+            The model.
+        numbers : ndarray of shape (rows, features)
+            Encoded rows, NaN where a cell is not observed.
+        seed : int
+            Source of all randomness.
+        quick : bool
+            Whether to learn draws from at most 2,000 rows.
+        """
         observed, repeats = {}, np.zeros(numbers.shape[1], dtype=bool)
         for j in model.features.continuous:
             column = numbers[:, j]
@@ -59,8 +71,12 @@ class Uncertainty:
             if known.size > MOST_VALUES:
                 known = known[np.linspace(0, known.size - 1, MOST_VALUES).round().astype(int)]
             observed[j] = known
-        fit = fit_joint if model.features.count <= MOST_COLUMNS else WideDraws.fit
-        return cls(fit(model, numbers, seed=seed), observed, repeats)
+        sampler: Joint | WideDraws
+        if model.features.count > MOST_COLUMNS:
+            sampler = WideDraws.fit(model, numbers, seed=seed)
+        else:
+            sampler = fit_joint(model, numbers, seed=seed, quick=quick)
+        return cls(sampler, observed, repeats)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return tensors, by name, for a model file."""

@@ -56,7 +56,7 @@ LINEAR_SHARES = np.linspace(0, 1, 5)
 MOST_POOL = 2_000
 
 
-def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int) -> Joint:
+def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool = False) -> Joint:
     """Learn to draw the missing cells of a table.
 
     Parameters
@@ -67,12 +67,14 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int) -> Joint:
         Encoded rows, NaN where a cell is not observed.
     seed : int
         Source of all randomness.
+    quick : bool
+        Whether to learn from few rows, which makes draws differ more than they have to.
     """
     random = np.random.default_rng(seed)
     design = Design(model.features.n_categories, model.scaling)
     width = min(design.width, MOST_INPUTS)
     affordable = int(MOST_WORK / (len(design.n_categories) * width**2))
-    most = min(MOST_ROWS, max(FEWEST_ROWS, affordable))
+    most = FEWEST_ROWS if quick else min(MOST_ROWS, max(FEWEST_ROWS, affordable))
     ranges = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
     if numbers.shape[0] > most:
         numbers = numbers[np.sort(random.choice(numbers.shape[0], most, replace=False))]
@@ -143,7 +145,7 @@ class _Column:
         if self.n_categories:
             fit = fit_logistic(inputs, self.target, self.n_categories, self.random, self.start)
             self.start = fit.best
-            self.linear_chances += category_chances(inputs @ fit.best)
+            self.linear_chances += category_chances(inputs @ fit.best, self.n_categories)
         else:
             fit = fit_linear(inputs, self.target, self.random)
             free = max(1, self.known.size - self.inputs.size)
@@ -207,7 +209,7 @@ class _Column:
         read = None if forest is None else self.work.trees_read(forest, self.holes)
         linear = self._read(self.holes) @ self.drawn
         if self.n_categories:
-            values = choose_category(category_chances(linear), chance)
+            values = choose_category(category_chances(linear, self.n_categories), chance)
             if forest is not None and read is not None:
                 trees = self.random.random(chance.size) >= self.linear
                 values[trees] = one_vote_each(forest, read[trees], chance[trees])

@@ -306,7 +306,8 @@ def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray
     if rest.size:
         beta = column.coefficients[cells.number % column.coefficients.shape[0]]
         logits = work.linear(column, cells.at[rest], beta)
-        drawn[rest] = choose_category(category_chances(logits), chance[rest])
+        chances = category_chances(logits, work.design.n_categories[cells.feature])
+        drawn[rest] = choose_category(chances, chance[rest])
     return drawn
 
 

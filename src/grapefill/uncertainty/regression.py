@@ -106,10 +106,10 @@ def fit_logistic(
     return Fit(best, drawn)
 
 
-def category_chances(logits: FloatArray) -> FloatArray:
+def category_chances(logits: FloatArray, n_categories: int) -> FloatArray:
     """Return the probabilities of categories, shape (rows, categories), from `fit_logistic`."""
     chances = expit(logits)
-    if chances.shape[1] == 1:
+    if n_categories == 2:
         return np.hstack([1 - chances, chances])
     total: FloatArray = chances / np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
     return total
