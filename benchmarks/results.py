@@ -37,13 +37,30 @@ class ResultFile:
             return []
         return [json.loads(line) for line in self.path.read_text().splitlines() if line]
 
+    def good_lines(self) -> list[dict[str, Any]]:
+        """Return the latest of every measurement that succeeded and was of full length."""
+        latest = {
+            self.key_of(line): line
+            for line in self.lines()
+            if "error" not in line and line.get("budget", 1) == 1
+        }
+        return list(latest.values())
+
+    def key_of(self, fields: dict[str, Any]) -> tuple[Any, ...]:
+        """Return what tells one measurement from another."""
+        return (*(fields[name] for name in self.key), fields.get("budget", 1))
+
+    def measured(self) -> set[tuple[Any, ...]]:
+        """Return the keys of all measurements so far, failed ones too."""
+        return {self.key_of(line) for line in self.lines()}
+
     def has(self, **fields: Any) -> bool:
         """Whether a measurement was made already."""
-        return any(all(line[k] == fields[k] for k in self.key) for line in self.lines())
+        return self.key_of(fields) in self.measured()
 
     def add(self, **fields: Any) -> None:
         """Append a measurement, with what is needed to repeat it."""
-        self.path.parent.mkdir(exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         about = {
             "version": grapefill.__version__,
             "torch": torch.__version__,
@@ -63,6 +80,22 @@ def peak_megabytes() -> float:
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def settings_of(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator, as plain JSON values."""
+    inner = getattr(estimator, "imputer", estimator)
+    if hasattr(inner, "get_params"):
+        given = inner.get_params(deep=False)
+    else:
+        given = {k: v for k, v in vars(inner).items() if not k.endswith("_")}
+    plain = (str, int, float, bool, type(None))
+    settings = {k: v if isinstance(v, plain) else _short(v) for k, v in given.items()}
+    return {"class": type(inner).__name__} | {k: v for k, v in settings.items() if v == v}
+
+
+def _short(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else " ".join(repr(value).split())
 
 
 def markdown_table(header: list[str], rows: list[list[str]]) -> str:
