@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 RESULTS = ResultFile("accuracy", ("dataset", "method", "seed", "missing", "mechanism"))
 METRICS = ("mae", "error_rate")
+DATASETS = (*UCI, *OTHERS)
 USUAL = [
     "mean",
     "knn",
@@ -38,7 +39,7 @@ USUAL = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
-    parser.add_argument("--datasets", nargs="+", default=list(UCI), choices=[*UCI, *OTHERS])
+    parser.add_argument("--datasets", nargs="+", default=list(UCI), choices=DATASETS)
     parser.add_argument("--methods", nargs="+", default=USUAL, choices=list(METHODS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[100, 101, 102, 103, 104])
     parser.add_argument("--missing", type=float, default=0.3)

@@ -26,10 +26,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.baselines.decision_tree import SurrogateTree
-from benchmarks.budget import is_whole, steps
-from benchmarks.data import CLASSES, UCI, load_labelled
+from benchmarks.data import CLASSES, NUMBERS, UCI, load_labelled
 from benchmarks.methods import METHODS as IMPUTERS
-from benchmarks.methods import chained_extra_trees
+from benchmarks.methods import SHORT, chained_extra_trees, grapefill
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes, settings_of
 from benchmarks.runner import run_missing
 from grapefill import GrapeClassifier, GrapeImputer, GrapeRegressor
@@ -133,16 +132,16 @@ def _then_linear(imputer: str) -> Method:
     )
 
 
-def _of_grapefill(preset: str, *, transductive: bool) -> Method:
+def _of_grapefill(preset: str, *, transductive: bool, **settings: Any) -> Method:
+    def parameters(seed: int) -> dict[str, Any]:
+        imputer = grapefill(preset, seed, **settings)
+        return {"settings": imputer.settings, "random_state": seed}
+
     return Method(
-        lambda seed: GrapeRegressor(preset, settings=_shorter(), random_state=seed),
-        lambda seed: GrapeClassifier(preset, settings=_shorter(), random_state=seed),
+        lambda seed: GrapeRegressor(preset, **parameters(seed)),
+        lambda seed: GrapeClassifier(preset, **parameters(seed)),
         transductive,
     )
-
-
-def _shorter() -> dict[str, Any] | None:
-    return None if is_whole() else {"max_steps": steps(1000), "rounds": 1, "trees": 2}
 
 
 METHODS = {
@@ -179,6 +178,8 @@ METHODS = {
     "grapefill default": _of_grapefill("default", transductive=True),
     "grapefill default, new rows": _of_grapefill("default", transductive=False),
     "grapefill paper": _of_grapefill("paper", transductive=True),
+    "grapefill paper, short": _of_grapefill("paper", transductive=True, **SHORT),
+    "grapefill paper, short, then linear": _then_linear("grapefill paper, short"),
 }
 USUAL = [
     *TREES,
@@ -189,11 +190,12 @@ USUAL = [
     "grapefill default, new rows",
 ]
 METRICS = ("mae", "log_loss", "accuracy", "ece")
+DATASETS = (*UCI, *CLASSES, *NUMBERS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
-    parser.add_argument("--datasets", nargs="+", default=list(UCI), choices=[*UCI, *CLASSES])
+    parser.add_argument("--datasets", nargs="+", default=list(UCI), choices=DATASETS)
     parser.add_argument("--methods", nargs="+", default=USUAL, choices=list(METHODS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[100, 101, 102, 103, 104])
     parser.add_argument("--missing", type=float, default=0.3)

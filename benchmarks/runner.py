@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.budget import budget
@@ -12,6 +12,7 @@ from benchmarks.budget import budget
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
 
     from benchmarks.results import ResultFile
 
@@ -58,7 +59,7 @@ def in_own_process(
     time_limit: float | None = None,
 ) -> dict[str, Any]:
     """Measure in a process of its own, so that peak memory is the method's, and it can be ended."""
-    context = get_context("spawn")
+    context = _context()
     ours, theirs = context.Pipe()
     process = context.Process(target=_answer, args=(theirs, measure, fields, data_dir))
     process.start()
@@ -75,6 +76,15 @@ def in_own_process(
         process.kill()
         process.join()
         ours.close()
+
+
+def _context() -> BaseContext:
+    """Return how processes are made: from one that has imported the libraries, where it can be."""
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["benchmarks.labels"])
+    return context
 
 
 def _answer(

@@ -26,6 +26,8 @@ import numpy as np
 
 ROUNDS = 1000
 TOLERANCE = 1e-6
+# That of estim_ncpPCA, which only compares numbers of components.
+COARSE = 1e-4
 # The most that estim_ncpPCA tries.
 MOST_COMPONENTS = 5
 
@@ -56,13 +58,12 @@ class MissMDA:
         holes = np.isnan(X)
         if self.components is None:
             candidates = range(min(MOST_COMPONENTS, X.shape[1] - 1) + 1)
-            fits = [self._iterate(X, holes, count) for count in candidates]
-            scores = [_gcv(X, holes, fit, count) for fit, count in zip(fits, candidates, strict=True)]
-            count = int(np.argmin(scores))
-            fitted = fits[count]
+            count = int(
+                np.argmin([_gcv(X, holes, self._iterate(X, holes, s, COARSE), s) for s in candidates])
+            )
         else:
             count = self.components
-            fitted = self._iterate(X, holes, count)
+        fitted = self._iterate(X, holes, count, TOLERANCE)
         filled = np.where(holes, fitted, X)
         if self.draws:
             random = np.random.default_rng([self.seed, 1])
@@ -76,7 +77,9 @@ class MissMDA:
             filled = np.where(holes, fitted + noise * spread, X)
         return filled
 
-    def _iterate(self, X: np.ndarray, holes: np.ndarray, components: int) -> np.ndarray:
+    def _iterate(
+        self, X: np.ndarray, holes: np.ndarray, components: int, tolerance: float
+    ) -> np.ndarray:
         n, p = X.shape
         fitted = np.broadcast_to(np.nanmean(X, axis=0), X.shape)
         if components == 0:
@@ -100,7 +103,7 @@ class MissMDA:
             fitted = projected * spread + mean
             filled = np.where(holes, fitted, X)
             objective = np.square((filled - fitted) / spread)[~holes].sum()
-            if abs(1 - objective / before) < TOLERANCE:
+            if abs(1 - objective / before) < tolerance:
                 break
             before = max(objective, 1e-300)
         return fitted
