@@ -122,7 +122,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "svd": lambda _: OnNumbers(IterativeSVD()),
     "spectral": lambda _: OnNumbers(Spectral()),
     "gain": lambda seed: OnNumbers(GAIN(seed, steps(10_000))),
-    "miwae": lambda seed: OnNumbers(MIWAE(seed, steps(20_000))),
+    "miwae": lambda seed: OnNumbers(MIWAE(seed, steps(5_000))),
     "missmda": lambda _: OnNumbers(MissMDA()),
     "missmda, one draw": lambda seed: OnNumbers(MissMDA(draws=1, seed=seed)),
     "soft svd": lambda seed: OnNumbers(SoftImpute(seed)),
@@ -136,6 +136,10 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "grapefill paper, short, no edge dropout": lambda seed: grapefill(
         "paper", seed, **SHORT, dropout=(0.0, 0.0)
     ),
-    "grapefill paper, short, sum": lambda seed: grapefill("paper", seed, **SHORT, aggregation="sum"),
-    "grapefill paper, short, max": lambda seed: grapefill("paper", seed, **SHORT, aggregation="max"),
+    "grapefill paper, short, sum": lambda seed: grapefill(
+        "paper", seed, **SHORT, aggregation="sum"
+    ),
+    "grapefill paper, short, max": lambda seed: grapefill(
+        "paper", seed, **SHORT, aggregation="max"
+    ),
 }

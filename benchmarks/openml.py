@@ -1,7 +1,7 @@
-"""The nine UCI tables from OpenML, for machines without the data folder. Tests never need this.
+"""UCI tables from OpenML, for machines without the data folder. Tests never need this.
 
-What comes from there is checked for its number of rows and columns; that a file in the data folder is
-the one that results were measured on is checked by its SHA-256, see `check`.
+What comes from there is checked for its number of rows and columns; that a file in the data folder
+is the one that results were measured on is checked by its SHA-256, see `check`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ import numpy as np
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Number on OpenML, columns that are no features, rows, features. The label is OpenML's own target
-# unless a name is given. protein and yacht are not there in the paper's form.
+# Number on OpenML, columns that are no features, rows, features. The label is OpenML's own target.
+# power is not among them.
 OPENML: dict[str, tuple[int, tuple[str, ...], int, int]] = {
     "concrete": (44959, (), 1030, 8),
     "energy": (44960, ("cooling_load",), 768, 8),
     "housing": (531, (), 506, 13),
     "kin8nm": (189, (), 8192, 8),
     "naval": (44969, ("gt_turbine_decay_state_coefficient",), 11934, 16),
-    "power": (42363, (), 9568, 4),
     "protein": (44963, (), 45730, 9),
     "wine": (44972, (), 1599, 11),
     "yacht": (42370, (), 308, 6),
@@ -60,7 +59,7 @@ def fetch_uci(name: str) -> np.ndarray:
 
 
 def check(folder: Path) -> dict[str, bool | None]:
-    """Return for every file of the data folder whether it is the known one; None if it is absent."""
+    """Return for every file of the data folder whether it is as known; None if it is absent."""
     found: dict[str, bool | None] = {}
     for name, expected in SHA256.items():
         path = folder / name

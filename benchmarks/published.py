@@ -1,4 +1,4 @@
-"""Figures of the paper: You et al., Handling Missing Data with Graph Representation Learning, 2020."""
+"""Figures of the paper (You et al., NeurIPS 2020), to be shown beside ours."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ TIME = {
     "svd": _row(0.0659, 0.0192, 0.0359, 0.162, 0.0612, 0.142, 0.593, 0.0564, 0.0412),
     "spectral": _row(0.0718, 0.0565, 0.0541, 0.268, 0.405, 0.199, 1.63, 0.0978, 0.0311),
     "gain": _row(0.0119, 0.0125, 0.0131, 0.017, 0.0298, 0.0146, 0.0457, 0.0131, 0.0116),
-    "grapefill paper": _row(
-        0.0263, 0.011, 0.0115, 0.0874, 0.259, 0.0488, 0.568, 0.0199, 0.00438
-    ),
+    "grapefill paper": _row(0.0263, 0.011, 0.0115, 0.0874, 0.259, 0.0488, 0.568, 0.0199, 0.00438),
 }
 # RMSE; "best" is the lowest that was published without side information.
 RATINGS = {

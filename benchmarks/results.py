@@ -91,7 +91,7 @@ def settings_of(estimator: Any) -> dict[str, Any]:
         given = {k: v for k, v in vars(inner).items() if not k.endswith("_")}
     plain = (str, int, float, bool, type(None))
     settings = {k: v if isinstance(v, plain) else _short(v) for k, v in given.items()}
-    return {"class": type(inner).__name__} | {k: v for k, v in settings.items() if v == v}
+    return {"class": type(inner).__name__} | {k: v for k, v in settings.items() if str(v) != "nan"}
 
 
 def _short(value: Any) -> Any:

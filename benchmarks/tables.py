@@ -42,10 +42,10 @@ test holds it to them. Run an experiment yourself with `python -m benchmarks run
 [guide](adding-a-method.md) tells how to add a method.
 
 Figures are means over trials, whose number is in the last column; masks and splits have the seeds
-from 100 on, nothing was tuned on them. *Published* rows are the paper's own figures. "relative" is
-the mean over tables of the ratio to the method named in its heading, over the tables that both have.
-An empty cell was not measured on the machine that the others are from (two shared cores); the note
-below a table says how many are, and which failed with what.
+from 100 on; nothing was tuned on them. *Published* rows are the paper's figures. "Relative" is the
+mean ratio to the method that the heading names, over the tables that both have. An empty cell was
+not measured, for want of time on the machine that the lines are from (two shared cores); the note
+below a table says how many fits are there, and which failed with what.
 """
 
 
@@ -154,14 +154,17 @@ def _table(name: str, found: Scores, metric: str) -> str:
         if method in known:
             figures = [_figure(known[method][dataset]) for dataset in experiment.datasets]
             rows.append([f"*{method}, published*", *figures, "", ""])
-    header = [metric, *experiment.datasets, f"relative to {yardstick}" if yardstick else "", "trials"]
+    header = [
+        metric,
+        *experiment.datasets,
+        f"relative to {yardstick}" if yardstick else "",
+        "trials",
+    ]
     implementations = _implementations(name)
     return markdown_table(header, rows) + f"\n\n{implementations}{_note(name)}"
 
 
-def _row(
-    method: str, found: Scores, datasets: tuple[str, ...], yardstick: str | None
-) -> list[str]:
+def _row(method: str, found: Scores, datasets: tuple[str, ...], yardstick: str | None) -> list[str]:
     cells = [_figure(np.mean(found[method, d])) if (method, d) in found else "" for d in datasets]
     ratio = relative(found, method, yardstick, datasets) if yardstick else None
     words = ""

@@ -1,7 +1,7 @@
 """Running time at test time: one call that fills a whole table, training left out.
 
-For methods that are trained (GAIN, grapefill) that is a pass of the trained model; for the others it
-is the whole call, as in the paper. How well a model was trained does not change how long a pass
+For methods that are trained (GAIN, grapefill) that is a pass of the trained model; for the others
+it is the whole call, as in the paper. How well a model was trained does not change how long a pass
 takes, so GAIN and preset "paper" are trained for a few steps here; trees grow as usual.
 """
 
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.accuracy import DATASETS, allows
+from benchmarks.baselines.gain import GAIN
 from benchmarks.data import as_numbers, load_table
 from benchmarks.methods import METHODS as IMPUTERS
 from benchmarks.methods import OnNumbers, grapefill
-from benchmarks.baselines.gain import GAIN
 from benchmarks.results import ResultFile, peak_megabytes, settings_of
 from grapefill.evaluate import draw_mask
 

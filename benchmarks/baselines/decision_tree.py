@@ -1,4 +1,4 @@
-r"""Decision tree that knows missing values (Breiman et al.: Classification and regression trees, 1984).
+r"""Decision tree that knows missing values (Breiman et al.: CART, 1984).
 
 A node is split where the squares fall most, :math:`\max_{j, t} SS - SS_{x_j \le t} - SS_{x_j > t}`,
 over rows that have column j. A row that lacks it goes where a *surrogate* split sends it: the split

@@ -3,8 +3,8 @@ r"""Iterative SVD (Troyanskaya et al.: Missing value estimation methods for DNA 
 .. math:: X \leftarrow P_\Omega(X) + P_{\bar\Omega}(X V_r V_r^\top)
 
 with :math:`V_r` the first r right singular vectors of the filled table, from holes filled with 0
-until the filled cells change by less than :math:`10^{-5}` of their squares. The paper took r = m - 1
-and fancyimpute, which lets the rank grow from 1 by doubling, as here.
+until the filled cells change by less than :math:`10^{-5}` of their squares. The paper took
+r = m - 1 and fancyimpute, which lets the rank grow from 1 by doubling, as here.
 """
 
 from __future__ import annotations

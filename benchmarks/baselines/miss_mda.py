@@ -1,4 +1,4 @@
-r"""Regularised iterative PCA, missMDA (Josse, Husson: missMDA, Journal of Statistical Software 2016).
+r"""Regularised iterative PCA, missMDA (Josse, Husson: missMDA, JSS 70, 2016).
 
 .. math::
 
@@ -59,7 +59,9 @@ class MissMDA:
         if self.components is None:
             candidates = range(min(MOST_COMPONENTS, X.shape[1] - 1) + 1)
             count = int(
-                np.argmin([_gcv(X, holes, self._iterate(X, holes, s, COARSE), s) for s in candidates])
+                np.argmin(
+                    [_gcv(X, holes, self._iterate(X, holes, s, COARSE), s) for s in candidates]
+                )
             )
         else:
             count = self.components

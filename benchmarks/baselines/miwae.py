@@ -1,4 +1,4 @@
-r"""MIWAE (Mattei, Frellsen: Deep generative modelling and imputation of incomplete data, ICML 2019).
+r"""MIWAE (Mattei, Frellsen: Deep generative modelling of incomplete data, ICML 2019).
 
 A deep latent variable model :math:`p(z) p_\theta(x | z)`, Student's t for every column, with an
 encoder :math:`q_\gamma(z | x_{obs})` that reads the row with 0 in its holes, trained on a bound
@@ -45,7 +45,7 @@ class MIWAE:
     """
 
     seed: int = 0
-    steps: int = 20_000
+    steps: int = 5_000
     batch: int = 64
     rate: float = 0.001
     latent: int = 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from torch import nn
@@ -12,7 +14,7 @@ def perceptron(
 ) -> nn.Sequential:
     """Return a perceptron with Xavier's normal weights, no activation at the end."""
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, outputs in pairwise(sizes):
         layer = nn.Linear(inputs, outputs)
         with torch.no_grad():
             nn.init.xavier_normal_(layer.weight, generator=generator)

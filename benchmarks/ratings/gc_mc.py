@@ -42,8 +42,10 @@ class _Network(nn.Module):
         self.mixing = nn.Parameter(torch.randn(levels, bases) * 0.1)
 
     def forward(self, graph: Ratings, pairs: Ratings, dropout: float) -> Tensor:
-        users = self._receive(self.items, graph.item, graph.user, graph.n_users, graph, dropout)
-        items = self._receive(self.users, graph.user, graph.item, graph.n_items, graph, dropout)
+        to_users = (graph.item, graph.user, graph.n_users)
+        to_items = (graph.user, graph.item, graph.n_items)
+        users = self._receive(self.items, *to_users, level=graph.level, dropout=dropout)
+        items = self._receive(self.users, *to_items, level=graph.level, dropout=dropout)
         left, right = users[pairs.user], items[pairs.item]
         each = torch.stack([(left @ base * right).sum(1) for base in self.bilinear], dim=1)
         return each @ self.mixing.T
@@ -54,15 +56,16 @@ class _Network(nn.Module):
         source: Tensor,
         target: Tensor,
         targets: int,
-        graph: Ratings,
+        *,
+        level: Tensor,
         dropout: float,
     ) -> Tensor:
         shared = weight.cumsum(0)
         levels, nodes, part = shared.shape
         kept = F.dropout(torch.ones(nodes), dropout, self.training)
-        messages = shared.reshape(levels * nodes, part)[graph.level * nodes + source]
+        messages = shared.reshape(levels * nodes, part)[level * nodes + source]
         messages = messages * kept[source, None]
-        slot = target * levels + graph.level
+        slot = target * levels + level
         total = torch.zeros(targets * levels, part).index_add(0, slot, messages)
         count = torch.bincount(target, minlength=targets).clamp(min=1)
         state = F.relu(total.view(targets, levels * part) / count[:, None])

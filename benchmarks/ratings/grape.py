@@ -4,14 +4,14 @@ The layers are grapefill's own (`grapefill.nn.conv`). A rating is an edge, eithe
 cross-entropy or a number with squared error. Items start from learned embeddings, users from one
 state for all. Every step drops edges and learns from those dropped. O_edge reads
 :math:`[h_u, h_v, h_u \odot h_v]`; one-hot ratings are decoded by their expectation or by the most
-likely level, whichever is better on a tenth of the ratings that is held out at first. The same tenth
-tells how many steps to take; then training starts afresh on all ratings, several times with
+likely level, whichever is better on a tenth of the ratings that is held out at first. The same
+tenth tells how many steps to take; then training starts afresh on all ratings, several times with
 different seeds, and the predictions are averaged.
 
 Most users and items have few ratings, and what a network must learn first is their means. With
-`on_biases` it starts from there: an edge is the rest that `benchmarks.ratings.biases` leaves, fitted
-anew in every step to the edges that dropout keeps, and O_edge, which starts at zero, predicts the
-rest of the others.
+`on_biases` it starts from there: an edge is the rest that `benchmarks.ratings.biases` leaves,
+fitted anew in every step to the edges that dropout keeps, and O_edge, which starts at zero,
+predicts the rest of the others.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class RatingGraph(PairList, EdgeAttributes):
     def to_observations(self, messages: Tensor, how: str) -> Tensor:
         """Aggregate the messages that reach every user."""
         start = messages.new_zeros(self.n_observations, messages.shape[1])
-        return finish(start.index_add(0, self.observation, messages), self.at_observation[:, None], how)
+        return finish(
+            start.index_add(0, self.observation, messages), self.at_observation[:, None], how
+        )
 
     def to_features(self, messages: Tensor, how: str) -> Tensor:
         """Aggregate the messages that reach every item."""
@@ -230,9 +232,7 @@ class GrapeRatings:
         biases = None if self.strengths is None else FittedBiases(ratings, *self.strengths)
         return RatingGraph(ratings, discrete=self.discrete, biases=biases)
 
-    def _predict(
-        self, network: RatingNetwork, train: Ratings, asked: Ratings
-    ) -> dict[str, Tensor]:
+    def _predict(self, network: RatingNetwork, train: Ratings, asked: Ratings) -> dict[str, Tensor]:
         network.eval()
         graph = self._graph(train)
         with torch.no_grad():
