@@ -31,7 +31,7 @@ from benchmarks.methods import METHODS as IMPUTERS
 from benchmarks.methods import SHORT, chained_extra_trees, grapefill
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes, settings_of
 from benchmarks.runner import run_missing
-from grapefill import GrapeClassifier, GrapeImputer, GrapeRegressor
+from grapefill import GrapeClassifier, GrapeRegressor
 from grapefill.evaluate import draw_mask
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _chained(seed: int, last: Any) -> Any:
 
 
 def _linear(seed: int, last: Any) -> Any:
-    return make_pipeline(GrapeImputer(random_state=seed), StandardScaler(), last)
+    return make_pipeline(grapefill("default", seed), StandardScaler(), last)
 
 
 class ImputeThenLinear:

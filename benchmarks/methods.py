@@ -94,7 +94,8 @@ class PyPIMissForest:
 
 def chained_extra_trees(seed: int) -> IterativeImputer:
     """Return the imputer that people build from scikit-learn's parts instead of MissForest."""
-    trees = ExtraTreesRegressor(50, min_samples_leaf=2, n_jobs=-1, random_state=seed)
+    count = 50 if is_whole() else 5
+    trees = ExtraTreesRegressor(count, min_samples_leaf=2, n_jobs=-1, random_state=seed)
     return IterativeImputer(trees, max_iter=5, random_state=seed)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import resource
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -85,17 +87,27 @@ def peak_megabytes() -> float:
 def settings_of(estimator: Any) -> dict[str, Any]:
     """Return the parameters of an estimator, as plain JSON values."""
     inner = getattr(estimator, "imputer", estimator)
+    given: dict[str, Any] = {}
     if hasattr(inner, "get_params"):
         given = inner.get_params(deep=False)
-    else:
-        given = {k: v for k, v in vars(inner).items() if not k.endswith("_")}
-    plain = (str, int, float, bool, type(None))
-    settings = {k: v if isinstance(v, plain) else _short(v) for k, v in given.items()}
-    return {"class": type(inner).__name__} | {k: v for k, v in settings.items() if str(v) != "nan"}
+    elif is_dataclass(inner):
+        given = {field.name: getattr(inner, field.name) for field in fields(inner) if field.repr}
+    settings = {name: _plain(value) for name, value in given.items()}
+    return {"class": type(inner).__name__} | settings
 
 
-def _short(value: Any) -> Any:
-    return dict(value) if isinstance(value, dict) else " ".join(repr(value).split())
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if (
+        value is None
+        or isinstance(value, str | int)
+        or (isinstance(value, float) and not math.isnan(value))
+    ):
+        return value
+    return " ".join(repr(value).split())
 
 
 def markdown_table(header: list[str], rows: list[list[str]]) -> str:

@@ -83,7 +83,7 @@ def _context() -> BaseContext:
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload(["benchmarks.labels"])
+    context.set_forkserver_preload(["benchmarks.labels", "torch._dynamo"])
     return context
 
 

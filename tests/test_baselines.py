@@ -89,7 +89,9 @@ class TestMissMDA:
         truth = np.random.default_rng(2).random((500, 6))
         holes = np.where(draw_mask(truth, 0.3, seed=1), np.nan, truth)
         mean = np.broadcast_to(np.nanmean(holes, axis=0), truth.shape)
-        np.testing.assert_allclose(MissMDA().fit_transform(holes), np.where(np.isnan(holes), mean, holes))
+        np.testing.assert_allclose(
+            MissMDA().fit_transform(holes), np.where(np.isnan(holes), mean, holes)
+        )
 
     def test_a_draw_is_further_off_than_the_fit(self):
         truth, holes = correlated()
@@ -165,7 +167,9 @@ class TestRatings:
         )
         free = FittedBiases(ratings, 1e-6, 1e6)
         # Items say nothing then: a user's bias is the mean of the user's ratings, less that of all.
-        torch.testing.assert_close(free.of_user[:2] + free.mean, torch.tensor([5.0, 1.0]), atol=1e-3, rtol=0)
+        torch.testing.assert_close(
+            free.of_user[:2] + free.mean, torch.tensor([5.0, 1.0]), atol=1e-3, rtol=0
+        )
         assert free.of_user[2] == 0
 
     def test_a_hidden_rating_is_not_in_its_surroundings(self):

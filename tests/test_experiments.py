@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -12,18 +13,13 @@ import pytest
 from benchmarks import figures, openml, runner, tables
 from benchmarks.__main__ import main
 from benchmarks.experiments import EXPERIMENTS, TASKS
+from benchmarks.methods import METHODS
 from benchmarks.results import ResultFile, settings_of
 from benchmarks.timing import METHODS as TIMED
 
-# Two small tables that come with the libraries, and methods that are quick, for each task.
-SMALL = {
-    "imputation": (["diabetes", "wine-classes"], None),
-    "labels": (["diabetes", "iris"], None),
-    "new rows": (["diabetes", "wine-classes"], None),
-    "time": (["diabetes", "wine-classes"], None),
-    "transfer": (["diabetes", "wine-classes"], None),
-    "ratings": (["made-up"], None),
-}
+# Small tables that come with the libraries.
+TABLES = ["diabetes", "wine-classes"]
+SMALL = {"labels": ["diabetes", "iris"], "ratings": ["made-up"]}
 # Others cover these, or they take seconds in any budget.
 LEFT_OUT = {"igmc", "missforest", "chained boosting", "catboost", "decision tree", "random forest"}
 
@@ -45,7 +41,7 @@ def own_results(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_smoke(name, own_results, capsys):
     experiment = EXPERIMENTS[name]
-    datasets, _ = SMALL[experiment.task]
+    datasets = SMALL.get(experiment.task, TABLES)
     methods = [method for method in experiment.methods if method not in LEFT_OUT]
     words = ["run", name, "--datasets", *datasets, "--methods", *methods]
     words += ["--trials", "1", "--budget", "0.005"]
@@ -64,6 +60,21 @@ def test_smoke(name, own_results, capsys):
         assert line.keys() & {"seconds", "fit_seconds"}
     main(words)
     assert "[1/" not in capsys.readouterr().out
+
+
+def test_the_guide_adds_a_method(own_results):
+    guide = (tables.PAGE.parent / "adding-a-method.md").read_text()
+    names: dict[str, object] = {}
+    for code in re.findall(r"^```python\n(.*?)^```", guide, flags=re.MULTILINE | re.DOTALL):
+        exec(code, names)
+    try:
+        main(
+            ["run", "imputation", "--datasets", "diabetes", "--methods", "median", "--trials", "1"]
+        )
+    finally:
+        METHODS.pop("median")
+    (line,) = TASKS["imputation"].RESULTS.lines()
+    assert 0 < line["mae"] < 0.3
 
 
 def test_list_names_every_experiment(capsys):
@@ -101,9 +112,7 @@ def test_a_method_that_takes_too_long_or_crashes_is_noted(tmp_path, capsys):
     for measure, error in ((_sleep, "TimeLimit: not done after 0.2 s"), (_crash, "exit code 3")):
         results.path.unlink(missing_ok=True)
         limit = 0.2 if measure is _sleep else None
-        runner.run_missing(
-            results, [fields], measure, data_dir=None, shown=str, time_limit=limit
-        )
+        runner.run_missing(results, [fields], measure, data_dir=None, shown=str, time_limit=limit)
         (line,) = results.lines()
         assert error in line["error"]
         assert line["seconds"] > 0
@@ -134,7 +143,9 @@ def test_figures_are_drawn_from_the_lines(own_results, tmp_path, capsys):
     lines = TASKS["imputation"].RESULTS
     for method, mae in (("mean", 0.2), ("grapefill default", 0.1)):
         for missing in (0.3, 0.5):
-            lines.add(dataset="yacht", method=method, seed=100, missing=missing, mechanism="mcar", mae=mae)
+            lines.add(
+                dataset="yacht", method=method, seed=100, missing=missing, mechanism="mcar", mae=mae
+            )
     main(["figures", "--folder", str(tmp_path / "figures")])
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
     assert drawn == {"imputation.svg", "imputation-levels.svg"}

@@ -27,14 +27,17 @@ DATASETS = (*NAMES, "made-up")
 
 def _grape(seed: int, **settings: Any) -> GrapeRatings:
     members = 3 if is_whole() else 1
-    return GrapeRatings(seed, steps=max(10, steps(300)), members=members, **settings)
+    usual = 60 if settings.get("on_biases") else 300
+    return GrapeRatings(seed, steps=max(10, steps(usual)), members=members, **settings)
 
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "biases": Biases,
     "grape, discrete": lambda seed: _grape(seed, discrete=True),
     "grape, continuous": lambda seed: _grape(seed, discrete=False),
-    "grape, on biases": lambda seed: _grape(seed, discrete=False, on_biases=True),
+    "grape, on biases": lambda seed: _grape(
+        seed, discrete=False, on_biases=True, width=32, rate=0.002, dropout=0.5
+    ),
     "gc-mc": lambda seed: GCMC(seed, steps(200)),
     "igmc": lambda seed: IGMC(seed, steps(2000)),
 }
