@@ -69,7 +69,7 @@ def test_neighbours_count_by_the_square_of_their_distance():
 
 
 def test_iterative_svd_keeps_one_singular_vector_less():
-    truth, holes = correlated()
+    _, holes = correlated()
     filled = IterativeSVD().fit_transform(holes)
     # As far as it has converged, the holes are what the other seven vectors say.
     vectors = np.linalg.svd(filled, full_matrices=False)[2][:-1]
