@@ -1,8 +1,14 @@
-"""``python -m benchmarks EXPERIMENT``."""
+"""``python -m benchmarks``: the paper's experiments and ours, from one command.
+
+``list`` shows the experiments, ``run`` measures what is missing of one, ``table`` and ``figures``
+show what was measured. The other commands are older ways to some of the same measurements.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 
 import torch
 
@@ -11,16 +17,23 @@ from benchmarks import (
     coverage,
     draws,
     faults,
+    figures,
     files,
     labels,
     paper,
     rubin,
     scale,
     speed,
+    tables,
     wide,
 )
+from benchmarks.data import data_folder
+from benchmarks.experiments import EXPERIMENTS, TASKS, run
+from benchmarks.openml import check
 
-EXPERIMENTS = {
+COMMANDS = {
+    "table": tables,
+    "figures": figures,
     "accuracy": accuracy,
     "coverage": coverage,
     "draws": draws,
@@ -35,21 +48,75 @@ EXPERIMENTS = {
 }
 
 
-def main() -> None:
-    """Run an experiment."""
+def main(words: list[str] | None = None) -> None:
+    """Run a command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--data-dir", help="folder with uci/*.csv.gz; default GRAPEFILL_DATA")
+    parser.add_argument("--results-dir", type=Path, help="where result lines are kept")
     parser.add_argument("--threads", type=int, help="torch threads; default all cores")
     parser.add_argument("--verbose", action="store_true", help="show training progress")
-    experiments = parser.add_subparsers(required=True, metavar="EXPERIMENT")
-    for name, module in EXPERIMENTS.items():
-        experiment = experiments.add_parser(name, help=module.__doc__)
-        module.add_arguments(experiment)
-        experiment.set_defaults(run=module.run)
-    arguments = parser.parse_args()
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands.add_parser("list", help="show the experiments").set_defaults(run=_list)
+    _add_run(commands.add_parser("run", help="measure what is missing of experiments"))
+    commands.add_parser("check", help="compare data files with known checksums").set_defaults(
+        run=_check
+    )
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(name, help=module.__doc__)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    arguments = parser.parse_args(words)
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
+        # Measurements run in processes of their own.
+        os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
+    if arguments.results_dir:
+        for task in TASKS.values():
+            task.RESULTS.path = arguments.results_dir / task.RESULTS.path.name
     arguments.run(arguments)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiments", nargs="+", choices=[*EXPERIMENTS, "all"])
+    parser.add_argument("--datasets", nargs="+", help="default: those of the paper")
+    parser.add_argument("--methods", nargs="+", help="default: those of the experiment")
+    parser.add_argument("--trials", type=int, default=5, help="masks, from seed 100 on")
+    parser.add_argument("--missing", type=float, help="another share of missing cells")
+    parser.add_argument("--time-limit", type=float, help="seconds for one measurement")
+    parser.add_argument(
+        "--budget", type=float, default=1, help="share of the usual training, for a quick look"
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    chosen = EXPERIMENTS if "all" in arguments.experiments else arguments.experiments
+    for name in chosen:
+        run(
+            name,
+            datasets=arguments.datasets,
+            methods=arguments.methods,
+            trials=arguments.trials,
+            missing=arguments.missing,
+            time_limit=arguments.time_limit,
+            share=arguments.budget,
+            data_dir=arguments.data_dir,
+        )
+        if arguments.budget == 1:
+            print(tables.section(name))
+
+
+def _list(_: argparse.Namespace) -> None:
+    for name, experiment in EXPERIMENTS.items():
+        print(f"{name}: {experiment.about}")
+        print(f"    tables: {', '.join(experiment.datasets)}")
+        print(f"    methods: {'; '.join(experiment.methods)}")
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    words = {True: "as known", False: "another file", None: "absent"}
+    for name, found in check(data_folder(arguments.data_dir)).items():
+        print(f"{name}: {words[found]}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from benchmarks.openml import OPENML, fetch_uci
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -37,17 +39,22 @@ def data_folder(folder: str | None = None) -> Path:
     return path
 
 
+def load_uci(name: str, folder: str | None = None) -> np.ndarray:
+    """Return one of the nine tables, its label last: from the data folder, or else from OpenML."""
+    if folder or os.environ.get("GRAPEFILL_DATA") or name not in OPENML:
+        return pd.read_csv(data_folder(folder) / "uci" / f"{name}.csv.gz").to_numpy(float)
+    return fetch_uci(name)
+
+
 def load_features(name: str, folder: str | None = None) -> np.ndarray:
     """Return the features of a table, scaled to [0, 1]; the last column, the label, is left out."""
-    table = pd.read_csv(data_folder(folder) / "uci" / f"{name}.csv.gz").to_numpy(float)[:, :-1]
-    return _unit(table)
+    return _unit(load_uci(name, folder)[:, :-1])
 
 
 def load_labelled(name: str, folder: str | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return features and labels of a table, in their own units."""
-    if name in CLASSES:
-        return CLASSES[name](folder)
-    return _labelled(name, folder)
+    loaders = CLASSES | NUMBERS
+    return loaders[name](folder) if name in loaders else _labelled(name, folder)
 
 
 def load_table(name: str, folder: str | None = None) -> pd.DataFrame:
@@ -115,6 +122,12 @@ def _wine_classes() -> pd.DataFrame:
     return table.astype({"target": "category"})
 
 
+def _diabetes() -> pd.DataFrame:
+    from sklearn.datasets import load_diabetes
+
+    return load_diabetes(as_frame=True).data.astype(float)
+
+
 def _wide(rows: int, columns: int) -> pd.DataFrame:
     """Return a table of ten hidden factors and noise, some columns bent."""
     random = np.random.default_rng(columns)
@@ -128,6 +141,7 @@ def _wide(rows: int, columns: int) -> pd.DataFrame:
 MIXED = ("diamonds", "penguins", "wine-classes")
 WIDE = ("wide-500x200", "wide-200x2000")
 OTHERS: dict[str, Callable[[], pd.DataFrame]] = {
+    "diabetes": _diabetes,
     "diamonds": _diamonds,
     "penguins": _penguins,
     "wine-classes": _wine_classes,
@@ -137,7 +151,7 @@ OTHERS: dict[str, Callable[[], pd.DataFrame]] = {
 
 
 def _labelled(name: str, folder: str | None) -> tuple[np.ndarray, np.ndarray]:
-    table = pd.read_csv(data_folder(folder) / "uci" / f"{name}.csv.gz").to_numpy(float)
+    table = load_uci(name, folder)
     return table[:, :-1], table[:, -1]
 
 
@@ -158,3 +172,5 @@ CLASSES: dict[str, Callable[[str | None], tuple[np.ndarray, np.ndarray]]] = {
     "iris": _of_sklearn("load_iris"),
     "wine-quality": lambda folder: _labelled("wine", folder),
 }
+# Further tables whose labels are numbers, which come with scikit-learn.
+NUMBERS = {"diabetes": _of_sklearn("load_diabetes")}

@@ -7,9 +7,10 @@ import time
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -24,11 +25,13 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.data import CLASSES, UCI, load_labelled
-from benchmarks.methods import chained_extra_trees
-from benchmarks.results import ResultFile, markdown_table, peak_megabytes
+from benchmarks.baselines.decision_tree import SurrogateTree
+from benchmarks.data import CLASSES, NUMBERS, UCI, load_labelled
+from benchmarks.methods import METHODS as IMPUTERS
+from benchmarks.methods import SHORT, chained_extra_trees, grapefill
+from benchmarks.results import ResultFile, markdown_table, peak_megabytes, settings_of
 from benchmarks.runner import run_missing
-from grapefill import GrapeClassifier, GrapeImputer, GrapeRegressor
+from grapefill import GrapeClassifier, GrapeRegressor
 from grapefill.evaluate import draw_mask
 
 if TYPE_CHECKING:
@@ -83,13 +86,60 @@ def _chained(seed: int, last: Any) -> Any:
 
 
 def _linear(seed: int, last: Any) -> Any:
-    return make_pipeline(GrapeImputer(random_state=seed), StandardScaler(), last)
+    return make_pipeline(grapefill("default", seed), StandardScaler(), last)
 
 
-def _of_grapefill(preset: str, *, transductive: bool) -> Method:
+class ImputeThenLinear:
+    """The paper's way for imputers: fill all rows, then a linear map of them.
+
+    Parameters
+    ----------
+    imputer : object
+        One of the imputation methods.
+    classes : bool
+        Whether labels are classes.
+    """
+
+    def __init__(self, imputer: Any, *, classes: bool) -> None:
+        self.imputer = imputer
+        self.last = make_pipeline(
+            StandardScaler(), LogisticRegression(max_iter=1000) if classes else LinearRegression()
+        )
+        self.classes = classes
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
+        """Fill rows, with labels or without, and learn from those that have one."""
+        names = [f"x{j}" for j in range(X.shape[1])]
+        low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+        scaled = (X - low) / np.where(high > low, high - low, 1.0)
+        self.filled = self.imputer.fit_transform(pd.DataFrame(scaled, columns=names)).to_numpy()
+        known = ~np.isnan(y)
+        self.last.fit(self.filled[known], y[known])
+        self.classes_ = self.last.classes_ if self.classes else None
+        return self
+
+    def predict_fitted_rows(self) -> np.ndarray:
+        """Return labels, or chances of classes, of all rows that `fit` saw."""
+        last = self.last
+        return last.predict_proba(self.filled) if self.classes else last.predict(self.filled)
+
+
+def _then_linear(imputer: str) -> Method:
     return Method(
-        lambda seed: GrapeRegressor(preset, random_state=seed),
-        lambda seed: GrapeClassifier(preset, random_state=seed),
+        lambda seed: ImputeThenLinear(IMPUTERS[imputer](seed), classes=False),
+        lambda seed: ImputeThenLinear(IMPUTERS[imputer](seed), classes=True),
+        transductive=True,
+    )
+
+
+def _of_grapefill(preset: str, *, transductive: bool, **settings: Any) -> Method:
+    def parameters(seed: int) -> dict[str, Any]:
+        imputer = grapefill(preset, seed, **settings)
+        return {"settings": imputer.settings, "random_state": seed}
+
+    return Method(
+        lambda seed: GrapeRegressor(preset, **parameters(seed)),
+        lambda seed: GrapeClassifier(preset, **parameters(seed)),
         transductive,
     )
 
@@ -112,6 +162,14 @@ METHODS = {
         lambda seed: _chained(seed, RandomForestRegressor(n_jobs=-1, random_state=seed)),
         lambda seed: _chained(seed, RandomForestClassifier(n_jobs=-1, random_state=seed)),
     ),
+    "decision tree": Method(
+        lambda seed: SurrogateTree(classes=False, seed=seed),
+        lambda seed: SurrogateTree(classes=True, seed=seed),
+    ),
+    **{
+        f"{name}, then linear": _then_linear(name)
+        for name in ("mean", "knn", "mice", "mice, 3 rounds", "svd", "spectral", "gain")
+    },
     "grapefill default, then linear": Method(
         lambda seed: _linear(seed, LinearRegression()),
         lambda seed: _linear(seed, LogisticRegression(max_iter=1000)),
@@ -120,16 +178,28 @@ METHODS = {
     "grapefill default": _of_grapefill("default", transductive=True),
     "grapefill default, new rows": _of_grapefill("default", transductive=False),
     "grapefill paper": _of_grapefill("paper", transductive=True),
+    "grapefill paper, short": _of_grapefill("paper", transductive=True, **SHORT),
+    "grapefill paper, short, then linear": _then_linear("grapefill paper, short"),
 }
-USUAL = [name for name in METHODS if name != "grapefill paper"]
+USUAL = [
+    *TREES,
+    "chained extra trees, random forest",
+    "grapefill default, then linear",
+    "grapefill fast",
+    "grapefill default",
+    "grapefill default, new rows",
+]
+METRICS = ("mae", "log_loss", "accuracy", "ece")
+DATASETS = (*UCI, *CLASSES, *NUMBERS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
-    parser.add_argument("--datasets", nargs="+", default=list(UCI), choices=[*UCI, *CLASSES])
+    parser.add_argument("--datasets", nargs="+", default=list(UCI), choices=DATASETS)
     parser.add_argument("--methods", nargs="+", default=USUAL, choices=list(METHODS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[100, 101, 102, 103, 104])
     parser.add_argument("--missing", type=float, default=0.3)
+    parser.add_argument("--time-limit", type=float, help="seconds for one measurement")
     parser.add_argument("--table-only", action="store_true", help="print what was measured before")
 
 
@@ -140,7 +210,7 @@ def run(arguments: argparse.Namespace) -> None:
         for dataset in arguments.datasets
         for seed in arguments.seeds
         for method in arguments.methods
-        if _maker(dataset, method) is not None
+        if allows(dataset, method)
     ]
     print(
         f"{arguments.missing:.0%} of the features missing, MCAR; labels of 70% of the rows known; "
@@ -148,10 +218,17 @@ def run(arguments: argparse.Namespace) -> None:
         f"{torch.get_num_threads()} threads."
     )
     if not arguments.table_only:
-        run_missing(RESULTS, todo, measure, data_dir=arguments.data_dir, shown=_shown)
+        run_missing(
+            RESULTS,
+            todo,
+            measure,
+            data_dir=arguments.data_dir,
+            shown=shown,
+            time_limit=arguments.time_limit,
+        )
     lines = [
         line
-        for line in RESULTS.lines()
+        for line in RESULTS.good_lines()
         if line["missing"] == arguments.missing and line["seed"] in arguments.seeds
     ]
     numbers = [name for name in arguments.datasets if name not in CLASSES]
@@ -167,7 +244,13 @@ def _maker(dataset: str, method: str) -> Callable[[int], Any] | None:
     return chosen.classifier if dataset in CLASSES else chosen.regressor
 
 
-def _shown(result: dict[str, Any]) -> str:
+def allows(dataset: str, method: str) -> bool:
+    """Whether a method can be tried on a table."""
+    return _maker(dataset, method) is not None
+
+
+def shown(result: dict[str, Any]) -> str:
+    """Return a result in words."""
     scores = [
         f"{name} {result[name]:.4g}" for name in ("mae", "log_loss", "accuracy") if name in result
     ]
@@ -186,17 +269,20 @@ def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
     make = _maker(fields["dataset"], fields["method"])
     assert make is not None
     model = make(seed)
+    known = y.astype(float)
+    known[test] = np.nan
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if METHODS[fields["method"]].transductive:
-            known = y.astype(float)
-            known[test] = np.nan
-            model.fit(X, known)
-        else:
+        if not METHODS[fields["method"]].transductive:
             model.fit(X[train], y[train])
+        else:
+            model.fit(X, known)
         fitted = time.perf_counter()
-        predicted = model.predict_proba(X[test]) if classes else model.predict(X[test])
+        if hasattr(model, "predict_fitted_rows"):
+            predicted = model.predict_fitted_rows()[test]
+        else:
+            predicted = model.predict_proba(X[test]) if classes else model.predict(X[test])
     predicted_by = time.perf_counter()
     scores = (
         _class_scores(y, test, model.classes_, predicted)
@@ -207,6 +293,8 @@ def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
         "fit_seconds": round(fitted - start, 2),
         "predict_seconds": round(predicted_by - fitted, 4),
         "peak_mb": round(peak_megabytes()),
+        "implementation": getattr(model, "implementation", None),
+        "settings": settings_of(model),
     }
 
 

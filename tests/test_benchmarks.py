@@ -11,10 +11,10 @@ import torch
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from benchmarks import accuracy, data, labels, paper, runner, speed
+from benchmarks.baselines.soft_impute import SoftImpute
 from benchmarks.methods import METHODS
 from benchmarks.plain import PlainNetwork, PlainSelectTraining
 from benchmarks.results import ResultFile, markdown_table
-from benchmarks.soft_impute import SoftImpute
 from grapefill.evaluate import draw_mask
 from grapefill.graph import Cells, Features, build_pairs
 from grapefill.nn import GrapeNetwork, NetworkConfig

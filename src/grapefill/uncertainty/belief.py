@@ -298,8 +298,8 @@ class Calibration:
         share = own.size / (own.size + CALIBRATION_CELLS)
         # A few cells of one column may happen to be easy.
         doubt = float(np.sqrt(coverage * (1 - coverage) / own.size))
-        mass: float = share * _level(own, min(1.0, coverage + CAREFUL * doubt))
-        return mass + (1 - share) * pooled
+        mass = share * _level(own, min(1.0, coverage + CAREFUL * doubt))
+        return float(mass + (1 - share) * pooled)
 
 
 def _level(values: FloatArray, level: float) -> float:

@@ -1,0 +1,1 @@
+"""Ratings: users are observations, items are features, and nearly all cells are missing."""

@@ -1,0 +1,210 @@
+"""Tables of what was measured, ours beside the published figures, from the result lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks import published
+from benchmarks.experiments import EXPERIMENTS, FIRST_SEED, TASKS
+from benchmarks.results import markdown_table
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    Scores = dict[tuple[str, str], list[float]]
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+# What an experiment's figures are relative to, and what was published.
+YARDSTICK = {
+    "labels": "mean, then linear",
+    "label-levels": "mean, then linear",
+    "label-ablation": "grapefill paper, short, then linear",
+    "time": None,
+    "ratings": "biases",
+}
+PUBLISHED: dict[str, Mapping[str, Mapping[str, float]]] = {
+    "imputation": published.IMPUTATION,
+    "additional": published.IMPUTATION,
+    "labels": published.LABELS,
+    "ablation": published.ABLATION,
+    "label-ablation": published.LABEL_ABLATION,
+    "time": published.TIME,
+    "ratings": published.RATINGS,
+}
+INTRODUCTION = """# Benchmarks
+
+This page is made by `python -m benchmarks table --write` from the lines in `benchmarks/results/`; a
+test holds it to them. Run an experiment yourself with `python -m benchmarks run NAME`; the
+[guide](adding-a-method.md) tells how to add a method.
+
+Figures are means over trials, whose number is in the last column; masks and splits have the seeds
+from 100 on; nothing was tuned on them. *Published* rows are the paper's figures. "Relative" is the
+mean ratio to the method that the heading names, over the tables that both have. An empty cell was
+not measured, for want of time on the machine that the lines are from (two shared cores); the note
+below a table says how many fits are there, and which failed with what.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line."""
+    parser.add_argument("experiments", nargs="*", choices=[*EXPERIMENTS, []])
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the tables, or write the page."""
+    if arguments.write:
+        PAGE.write_text(page())
+        print(f"Wrote {PAGE}.")
+        return
+    for name in arguments.experiments or EXPERIMENTS:
+        print(section(name))
+
+
+def page() -> str:
+    """Return the whole page."""
+    return "\n".join([INTRODUCTION, *(section(name) for name in EXPERIMENTS)])
+
+
+def section(name: str) -> str:
+    """Return the part of one experiment."""
+    experiment = EXPERIMENTS[name]
+    parts = [f"## {name}\n\n{experiment.about}\n"]
+    lines = _lines(name)
+    levels = experiment.grid.get("missing", ())
+    mechanisms = experiment.grid.get("mechanism", ())
+    for level in levels or (None,):
+        for mechanism in mechanisms or (None,):
+            mine = [
+                line
+                for line in lines
+                if level in (None, line.get("missing"))
+                and mechanism in (None, line.get("mechanism"))
+            ]
+            words = [f"{level:.0%} missing"] if len(levels) > 1 else []
+            words += [mechanism.upper()] if len(mechanisms) > 1 else []
+            if words:
+                parts.append(f"### {', '.join(words)}\n")
+            parts += _tables(name, mine)
+    return "\n".join(parts)
+
+
+def scores(lines: list[dict[str, Any]], metric: str) -> Scores:
+    """Return the figures of every method on every table."""
+    found: Scores = {}
+    for line in lines:
+        if line.get(metric) is not None:
+            found.setdefault((line["method"], line["dataset"]), []).append(line[metric])
+    return found
+
+
+def relative(
+    found: Scores, method: str, yardstick: str, datasets: tuple[str, ...]
+) -> tuple[float, int] | None:
+    """Return the mean ratio of a method to another over tables that both have, and their number."""
+    both = [d for d in datasets if (method, d) in found and (yardstick, d) in found]
+    if not both:
+        return None
+    ratios = [np.mean(found[method, d]) / np.mean(found[yardstick, d]) for d in both]
+    return float(np.mean(ratios)), len(both)
+
+
+def _lines(name: str) -> list[dict[str, Any]]:
+    experiment = EXPERIMENTS[name]
+    return [
+        line
+        for line in TASKS[experiment.task].RESULTS.good_lines()
+        if line["seed"] >= FIRST_SEED
+        and line["dataset"] in experiment.datasets
+        and line["method"] in experiment.methods
+    ]
+
+
+def _tables(name: str, lines: list[dict[str, Any]]) -> list[str]:
+    parts = []
+    for metric in TASKS[EXPERIMENTS[name].task].METRICS:
+        found = scores(lines, metric)
+        if metric == "mae_new_graph":
+            continue
+        if name == "new-rows":
+            found |= {
+                (f"{method}, new graph", dataset): values
+                for (method, dataset), values in scores(lines, "mae_new_graph").items()
+            }
+        if found:
+            parts.append(_table(name, found, metric))
+    if not parts:
+        parts.append("Not measured yet.\n")
+    return parts
+
+
+def _table(name: str, found: Scores, metric: str) -> str:
+    experiment = EXPERIMENTS[name]
+    yardstick = YARDSTICK.get(name, "mean")
+    known = PUBLISHED.get(name, {}) if metric in ("mae", "seconds", "rmse") else {}
+    shown = list(dict.fromkeys([*experiment.methods, *(method for method, _ in found)]))
+    rows = []
+    for method in shown:
+        if any((method, dataset) in found for dataset in experiment.datasets):
+            rows.append(_row(method, found, experiment.datasets, yardstick))
+        if method in known:
+            figures = [_figure(known[method][dataset]) for dataset in experiment.datasets]
+            rows.append([f"*{method}, published*", *figures, "", ""])
+    header = [
+        metric,
+        *experiment.datasets,
+        f"relative to {yardstick}" if yardstick else "",
+        "trials",
+    ]
+    implementations = _implementations(name)
+    return markdown_table(header, rows) + f"\n\n{implementations}{_note(name)}"
+
+
+def _row(method: str, found: Scores, datasets: tuple[str, ...], yardstick: str | None) -> list[str]:
+    cells = [_figure(np.mean(found[method, d])) if (method, d) in found else "" for d in datasets]
+    ratio = relative(found, method, yardstick, datasets) if yardstick else None
+    words = ""
+    if ratio is not None:
+        words = f"{ratio[0]:.3f}" + (f" ({ratio[1]} tables)" if ratio[1] < len(datasets) else "")
+    trials = {len(found[method, d]) for d in datasets if (method, d) in found}
+    spread = f"{min(trials)}" if len(trials) == 1 else f"{min(trials)}-{max(trials)}"
+    return [method, *cells, words, spread]
+
+
+def _figure(value: float) -> str:
+    if value == 0:
+        return "0"
+    digits = max(0, 3 - int(np.floor(np.log10(abs(value)))) - 1 + (abs(value) < 1))
+    return f"{value:.{min(digits, 7)}f}"
+
+
+def _implementations(name: str) -> str:
+    """Say which tree it was, where there are two."""
+    said = {line["implementation"] for line in _lines(name) if line.get("implementation")}
+    return f"The decision tree is {', '.join(sorted(said))}. " if said else ""
+
+
+def _note(name: str) -> str:
+    """Say what was measured of what the experiment asks for, and what failed."""
+    experiment = EXPERIMENTS[name]
+    task = TASKS[experiment.task]
+    wanted = {
+        task.RESULTS.key_of(fields)
+        for fields in experiment.fields(experiment.datasets, experiment.methods, range(100, 103))
+    }
+    done = {task.RESULTS.key_of(line) for line in _lines(name)}
+    failed = sorted(
+        {
+            f"{line['method']} on {line['dataset']} ({line['error'].splitlines()[0]})"
+            for line in task.RESULTS.lines()
+            if "error" in line and task.RESULTS.key_of(line) in wanted - done
+        }
+    )
+    words = f"Of three trials of everything, {len(wanted & done)} of {len(wanted)} fits are here."
+    if failed:
+        words += " Failed: " + "; ".join(failed) + "."
+    return words + "\n"
