@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.data import OTHERS, UCI, as_numbers, load_table
 from benchmarks.methods import METHODS
+from benchmarks.paper import whole_lines
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes, settings_of
 from benchmarks.runner import run_missing
 from grapefill.evaluate import MECHANISMS, cell_errors, draw_mask
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-RESULTS = ResultFile("accuracy", ("dataset", "method", "seed", "missing", "mechanism"))
+RESULTS = ResultFile(
+    "accuracy", ("dataset", "method", "seed", "missing", "mechanism"), also=whole_lines
+)
 METRICS = ("mae", "error_rate")
 DATASETS = (*UCI, *OTHERS)
 USUAL = [
@@ -141,7 +144,7 @@ def table(datasets: list[str], methods: list[str], missing: float, mechanism: st
                     _spread([line["error_rate"] for line in mine]),
                     str(len(mine)),
                     f"{seconds:.1f}",
-                    str(max(line["peak_mb"] for line in mine)),
+                    str(max(line.get("peak_mb", 0) for line in mine)),
                 ]
             )
     header = ["table", "method", "MAE", "error rate", "masks", "seconds", "peak MB"]

@@ -89,7 +89,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "imputation",
         "Feature imputation, 30% missing completely at random.",
         UCI,
-        (*STATISTICS, *TREES, *OURS),
+        (*STATISTICS, *TREES, *OURS, "grapefill paper"),
         MCAR,
     ),
     "labels": Experiment(

@@ -82,10 +82,12 @@ def curves(name: str) -> Any:
             drawn = True
             color = _color(at, len(experiment.methods))
             axes.plot(known.keys(), known.values(), "o-", label=method, color=color)
+    if not drawn:
+        return None
     axes.set_xlabel("share of cells missing")
     axes.set_ylabel(f"MAE / {yardstick}, mean over tables")
     axes.legend(fontsize=7, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.12))
-    return figure if drawn else None
+    return figure
 
 
 def _canvas(width: float) -> tuple[Any, Any]:

@@ -9,11 +9,14 @@ import platform
 import resource
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 import grapefill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FOLDER = Path(__file__).parent / "results"
 
@@ -27,17 +30,26 @@ class ResultFile:
         Name of the experiment, and of the file.
     key : tuple of str
         The fields that tell one measurement from another.
+    also : callable or None
+        Gives further lines, of measurements that are kept elsewhere.
     """
 
-    def __init__(self, name: str, key: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        name: str,
+        key: tuple[str, ...],
+        also: Callable[[], list[dict[str, Any]]] | None = None,
+    ) -> None:
         self.path = FOLDER / f"{name}.jsonl"
         self.key = key
+        self.also = also
 
     def lines(self) -> list[dict[str, Any]]:
         """Return all measurements so far."""
-        if not self.path.exists():
-            return []
-        return [json.loads(line) for line in self.path.read_text().splitlines() if line]
+        lines = self.also() if self.also else []
+        if self.path.exists():
+            lines += [json.loads(line) for line in self.path.read_text().splitlines() if line]
+        return lines
 
     def good_lines(self) -> list[dict[str, Any]]:
         """Return the latest of every measurement that succeeded and was of full length."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    Scores = dict[tuple[str, str], list[float]]
+    # By method and table, then by seed.
+    Scores = dict[tuple[str, str], dict[int, float]]
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 # What an experiment's figures are relative to, and what was published.
@@ -74,6 +75,8 @@ def section(name: str) -> str:
     """Return the part of one experiment."""
     experiment = EXPERIMENTS[name]
     parts = [f"## {name}\n\n{experiment.about}\n"]
+    if (PAGE.parent / "figures" / f"{name}.svg").exists():
+        parts.append(f"![{experiment.about}](figures/{name}.svg)\n")
     lines = _lines(name)
     levels = experiment.grid.get("missing", ())
     mechanisms = experiment.grid.get("mechanism", ())
@@ -98,19 +101,25 @@ def scores(lines: list[dict[str, Any]], metric: str) -> Scores:
     found: Scores = {}
     for line in lines:
         if line.get(metric) is not None:
-            found.setdefault((line["method"], line["dataset"]), []).append(line[metric])
+            by_seed = found.setdefault((line["method"], line["dataset"]), {})
+            by_seed[line["seed"]] = line[metric]
     return found
 
 
 def relative(
     found: Scores, method: str, yardstick: str, datasets: tuple[str, ...]
 ) -> tuple[float, int] | None:
-    """Return the mean ratio of a method to another over tables that both have, and their number."""
-    both = [d for d in datasets if (method, d) in found and (yardstick, d) in found]
-    if not both:
-        return None
-    ratios = [np.mean(found[method, d]) / np.mean(found[yardstick, d]) for d in both]
-    return float(np.mean(ratios)), len(both)
+    """Return the mean ratio of a method to another over tables that both have, and their number.
+
+    On each table, the trials that both have are compared.
+    """
+    ratios = []
+    for dataset in datasets:
+        mine, theirs = (found.get((each, dataset), {}) for each in (method, yardstick))
+        both = mine.keys() & theirs.keys()
+        if both:
+            ratios.append(sum(mine[s] for s in both) / sum(theirs[s] for s in both))
+    return (float(np.mean(ratios)), len(ratios)) if ratios else None
 
 
 def _lines(name: str) -> list[dict[str, Any]]:
@@ -165,7 +174,7 @@ def _table(name: str, found: Scores, metric: str) -> str:
 
 
 def _row(method: str, found: Scores, datasets: tuple[str, ...], yardstick: str | None) -> list[str]:
-    cells = [_figure(np.mean(found[method, d])) if (method, d) in found else "" for d in datasets]
+    cells = [_figure(float(np.mean(list(found[method, d].values())))) if (method, d) in found else "" for d in datasets]
     ratio = relative(found, method, yardstick, datasets) if yardstick else None
     words = ""
     if ratio is not None:
