@@ -122,7 +122,8 @@ def _measure(measure: Any, fields: dict[str, Any], arguments: argparse.Namespace
     result = in_own_process(measure, fields, arguments.data_dir)
     if "error" in result:
         raise SystemExit(f"{fields}: {result['error']}")
-    RESULTS.add(**fields, **result)
+    # Where the rows were is of no interest later.
+    RESULTS.add(**{name: fields[name] for name in fields if name != "folder"}, **result)
     print(f"{fields['part']}, {fields['method']}, {fields['rows']:,} rows: {result}", flush=True)
     return result
 

@@ -205,7 +205,6 @@ def test_what_cannot_be_shared_is_refused(folder: Path) -> None:
         fit(folder, workers=2, shards=3)
 
 
-@pytest.mark.usefixtures("cluster")
 def test_a_function_cannot_be_read_by_many() -> None:
     from grapefill.distributed import fit
 

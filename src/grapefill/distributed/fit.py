@@ -103,6 +103,7 @@ def fit(
     shards = workers if shards is None else shards
     if workers < 1 or shards < workers or shards % workers:
         raise ConfigError(f"shards must be a multiple of workers, got {shards} and {workers}.")
+    source = None if _is_of_ray(dataset) else _source_of(dataset)
     ray = connect(address, cpus=workers + 1)
     imputer = GrapeImputer() if imputer is None else imputer
     # Only parameters travel: neither what was learned before nor what belongs to this process.
@@ -114,7 +115,10 @@ def fit(
     with tempfile.TemporaryDirectory(prefix="grapefill-") as temporary:
         folder = Path(temporary if storage is None else storage)
         folder.mkdir(parents=True, exist_ok=True)
-        source = _source_of(dataset, folder)
+        if source is None:
+            if not (folder / "rows").exists():
+                dataset.write_parquet(str(folder / "rows"))
+            source = _source_of(folder / "rows")
         scanner = Scanner(told.kinds, told.missing_values, seed)
         learned = scanner.join(_scan(ray, source, scanner, workers))
         table = learn_table(source, learned, preset, scanner=scanner)
@@ -130,12 +134,11 @@ def fit(
     return fitted
 
 
-def _source_of(dataset: Any, folder: Path) -> BatchSource:
-    if type(dataset).__module__.startswith("ray."):
-        rows = folder / "rows"
-        if not rows.exists():
-            dataset.write_parquet(str(rows))
-        dataset = rows
+def _is_of_ray(dataset: Any) -> bool:
+    return type(dataset).__module__.startswith("ray.")
+
+
+def _source_of(dataset: Any) -> BatchSource:
     source = as_source(dataset)
     if source is None or source.ordered:
         raise InputError(
