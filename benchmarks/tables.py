@@ -174,7 +174,10 @@ def _table(name: str, found: Scores, metric: str) -> str:
 
 
 def _row(method: str, found: Scores, datasets: tuple[str, ...], yardstick: str | None) -> list[str]:
-    cells = [_figure(float(np.mean(list(found[method, d].values())))) if (method, d) in found else "" for d in datasets]
+    cells = [
+        _figure(float(np.mean(list(found[method, d].values())))) if (method, d) in found else ""
+        for d in datasets
+    ]
     ratio = relative(found, method, yardstick, datasets) if yardstick else None
     words = ""
     if ratio is not None:
