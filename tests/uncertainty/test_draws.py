@@ -219,3 +219,18 @@ def test_tiny_and_extreme_tables(quick, table):
     imputer = GrapeImputer("fast", settings=quick | {"max_steps": 2}, random_state=0).fit(table)
     for drawn in imputer.sample(table, 3, random_state=0):
         assert not drawn.isna().any().any()
+
+
+def test_many_categories_are_drawn_by_the_chances_of_the_model(tmp_path):
+    rng = np.random.default_rng(0)
+    towns = rng.integers(70, size=600)
+    table = pd.DataFrame({"town": [f"town {code}" for code in towns], "x": towns + rng.random(600)})
+    table["town"] = table["town"].astype("category").mask(rng.random(600) < 0.2)
+    imputer = GrapeImputer("fast", settings={"max_steps": 20, "trees": 2}, random_state=0)
+    draws = imputer.fit(table).sample(table, 3, random_state=0)
+    holes = table["town"].isna()
+    assert not draws[0].isna().any(axis=None)
+    assert (draws[0]["town"] != draws[1]["town"])[holes].mean() > 0.5
+    imputer.save(tmp_path / "m.grape")
+    again = GrapeImputer.load(tmp_path / "m.grape").sample(table, 3, random_state=0)
+    pd.testing.assert_frame_equal(again[2], draws[2])

@@ -22,6 +22,7 @@ from grapefill.uncertainty.joint import (
     Joint,
     Work,
     choose_category,
+    drawn_from_guess,
     one_vote_each,
 )
 from grapefill.uncertainty.regression import category_chances, fit_linear, fit_logistic
@@ -73,7 +74,9 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     random = np.random.default_rng(seed)
     design = Design(model.features.n_categories, model.scaling)
     width = min(design.width, MOST_INPUTS)
-    affordable = int(MOST_WORK / (len(design.n_categories) * width**2))
+    # A regression for every category, but none where there are too many.
+    regressions = sum(max(1, k) for k in design.n_categories if k <= MOST_CATEGORIES)
+    affordable = int(MOST_WORK / (max(1, regressions) * width**2))
     most = FEWEST_ROWS if quick else min(MOST_ROWS, max(FEWEST_ROWS, affordable))
     ranges = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
     if numbers.shape[0] > most:
@@ -81,12 +84,16 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     missing = np.isnan(numbers)
     guess = model.predict(numbers)
     work = Work(design, np.where(missing, guess.value, numbers))
-    columns = [_Column(work, j, missing[:, j], random) for j in range(missing.shape[1])]
+    columns = {
+        j: _Column(work, j, missing[:, j], random)
+        for j, k in enumerate(design.n_categories)
+        if k <= MOST_CATEGORIES
+    }
     sweeps = WARM_UP + APART * DRAWS
     keep = range(sweeps - 1, WARM_UP - 1, -APART)
     grow = np.linspace(WARM_UP, sweeps - 1, KEPT_TREES).astype(int)
     for sweep in range(sweeps):
-        for column in columns:
+        for column in columns.values():
             # Without holes nothing depends on a column until its coefficients are kept.
             if column.holes.size or sweep in keep or sweep in grow:
                 column.regress(kept=sweep in keep)
@@ -98,7 +105,10 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
                 column.redraw()
     return Joint(
         design,
-        tuple(column.result(*limits) for column, *limits in zip(columns, *ranges, strict=True)),
+        tuple(
+            columns[j].result(low, high) if j in columns else drawn_from_guess(k)
+            for j, (k, low, high) in enumerate(zip(design.n_categories, *ranges, strict=True))
+        ),
     )
 
 
@@ -119,7 +129,6 @@ class _Column:
         self.inputs = _choose_inputs(work, feature, self.known, self.target)
         self.reads = _choose_columns(work, feature, self.known, self.target)
         self.has_trees = bool(self.reads) and self.known.size > MIN_SPLIT
-        self.has_trees &= self.n_categories <= MOST_CATEGORIES
         self.kept: list[FloatArray] = []
         self.trees: list[Forest] = []
         self.distinct, counts = np.unique(self.truth, return_counts=True)

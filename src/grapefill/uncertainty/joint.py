@@ -46,7 +46,8 @@ class ColumnDraws:
     Parameters
     ----------
     inputs : ndarray of int
-        The inputs that the regression reads.
+        The inputs that the regression reads, among them the constant. Without any, cells are drawn
+        from the probabilities that the model gives.
     coefficients : ndarray of shape (draws, inputs) or (draws, inputs, categories)
         Draws from the posterior of the regression, of scaled numbers or of log odds.
     pool : ndarray
@@ -111,14 +112,20 @@ class Joint:
             Without holes.
         """
         missing = np.isnan(numbers)
-        work = Work(self.design, np.where(missing, guess.value, numbers))
+        values = np.where(missing, guess.value, numbers)
+        for j, column in enumerate(self.columns):
+            cells = np.flatnonzero(missing[:, j])
+            if not column.inputs.size and cells.size:
+                chance = uniforms(rows[cells], seed, number, j)
+                values[cells, j] = choose_category(guess.chances[j][cells], chance)
+        work = Work(self.design, values)
         several = missing.sum(axis=1) > 1
         for sweep in range(SWEEPS):
             # A single hole depends on observed cells only.
             use = missing if sweep == SWEEPS - 1 else missing & several[:, None]
             for j, column in enumerate(self.columns):
                 cells = np.flatnonzero(use[:, j])
-                if cells.size:
+                if cells.size and column.inputs.size:
                     key = (seed, number, sweep, j)
                     drawn = _draw(column, work, _Cells(j, cells, rows[cells], number, key))
                     work.put(j, cells, drawn)
@@ -158,6 +165,8 @@ class Joint:
             inputs, coefficients, pool = mine["inputs"], mine["coefficients"], mine["pool"]
             if not np.isin(inputs, np.arange(design.width)).all():
                 raise ValueError("a regression reads inputs that are not there")
+            if not k and not inputs.size:
+                raise ValueError("a regression of numbers has no inputs")
             shape = (inputs.size,) if not k else (inputs.size, 1 if k == 2 else k)
             if coefficients.shape[1:] != shape or not coefficients.shape[0]:
                 raise ValueError("the coefficients of a regression do not fit its inputs")
@@ -174,6 +183,13 @@ class Joint:
             drawn = ColumnDraws(inputs, coefficients, pool, levels, forest, linear, low, high)
             columns.append(drawn)
         return cls(design, tuple(columns))
+
+
+def drawn_from_guess(n_categories: int) -> ColumnDraws:
+    """Return draws of a column by the probabilities that the model gives, for many categories."""
+    none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
+    coefficients = np.empty((1, 0, n_categories))
+    return ColumnDraws(none, coefficients, nothing, nothing, None, 1.0, 0.0, 0.0)
 
 
 class Work:
