@@ -249,6 +249,22 @@ def test_ties_are_named_and_the_fastest_of_them_is_chosen() -> None:
     assert "= 0.000 ± 0.000" in str(result)
 
 
+def test_far_behind_is_no_tie_however_few_the_repeats() -> None:
+    offsets = iter([0.0, 1.0])
+
+    def good(numbers: np.ndarray) -> np.ndarray:
+        return KNNImputer().fit_transform(numbers)
+
+    def fickle(numbers: np.ndarray) -> np.ndarray:
+        off = next(offsets) * np.nanstd(numbers, axis=0)
+        return np.where(np.isnan(numbers), good(numbers) + off, numbers)
+
+    table = mixed()[["size", "weight"]].to_numpy()
+    result = compare(table, [good, fickle], repeats=2, random_state=0)
+    assert result["fickle"].behind < 3 * result["fickle"].behind_error
+    assert result.recommended == "good"
+
+
 def test_a_clear_winner() -> None:
     sentence = compare(mixed(), ["mean", "KNN"], random_state=0).recommendation
     assert sentence.startswith("Use 'KNN': it leaves ")

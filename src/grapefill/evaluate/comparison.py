@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "MethodResult", "Record", "TriedColumn", "rank"]
 
+# What is further behind the best than this share of its error is no tie.
+CLOSE = 0.1
+
 
 @dataclass
 class Record:
@@ -65,7 +68,8 @@ class MethodResult:
         How far the error is above that of the best method on the same holes, and the standard
         error of this difference, which is what counts when methods are compared.
     tied : bool
-        Whether it cannot be told apart from the best method, at a confidence of 90%.
+        Whether it is at most a tenth behind the best method, and cannot be told apart from it at
+        a confidence of 90%.
     numbers : float or None
         Mean error of numbers in units of the column's mean distance from the median.
     categories : float or None
@@ -335,6 +339,8 @@ def _relate(
             related.append(result)
             continue
         behind, error, tied = paired_difference(scores[result.name], best)
+        # Few repeats can hardly tell any two methods apart, and are no reason to take a worse one.
+        tied = tied and behind <= CLOSE * float(best.mean())
         fields = {**vars(result), "behind": behind, "behind_error": error, "tied": tied}
         related.append(MethodResult(**fields))
     return tuple(related)
