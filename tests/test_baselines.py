@@ -151,7 +151,7 @@ class TestRatings:
         ids=lambda value: type(value).__name__,
     )
     def test_beats_the_mean(self, method, share):
-        train, test = made_up(users=40, items=30)
+        train, test = made_up()
         predicted = method.fit_predict(train, test)
         by_mean = root_mean_square(train.rating.mean().expand(len(test)), test)
         assert root_mean_square(predicted, test) < share * by_mean
