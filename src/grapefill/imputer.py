@@ -34,7 +34,7 @@ from grapefill.training.learn import Scanner, learn_table, read_small
 from grapefill.training.model import GrapeModel
 from grapefill.training.stream import StreamedRows
 from grapefill.training.team import ALONE
-from grapefill.uncertainty.fitted import Uncertainty
+from grapefill.uncertainty.fitted import Uncertainty, Unlearned
 from grapefill.uncertainty.mixin import UncertaintyMixin
 from grapefill.uncertainty.tables import other_fills, point_fills
 
@@ -151,7 +151,8 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     history_ : History
         Losses over the course of training.
     uncertainty_ : Uncertainty or None
-        How missing cells are drawn; None after an interrupted fit.
+        How missing cells are drawn; None after an interrupted fit. It is learned when it is first
+        needed, from rows of the table that are kept until then, or when the imputer is saved.
     n_features_in_ : int
         Number of columns at fit.
     feature_names_in_ : ndarray of str
@@ -255,7 +256,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         self._constraints(schema, None)
         encoded = schema.encode(table)
         history = History()
-        uncertainty: Uncertainty | None = None
+        draws: Unlearned | None = None
         if schema.features:
             require_observed(encoded)
             if model is None:
@@ -265,9 +266,9 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             else:
                 model = model.continued(preset)
             history = self._train(model, encoded.numbers, generator)
-            uncertainty = self._learn_uncertainty(model, encoded.numbers, history, generator)
+            draws = self._put_aside(encoded.numbers, history, generator)
         # Only now, so that a fit that fails leaves the imputer as it was.
-        self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
+        self.model_, self.history_, self._draws = model, history, draws
         self._remember(schema)
         self.indicator_columns_ = tuple(j for j in range(table.n_columns) if table.missing(j).any())
         self._seen = None
@@ -323,8 +324,8 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         numbers = np.concatenate([seen.numbers, encoded.numbers])
         generator = self._generator()
         history = self._train(model, numbers, generator)
-        uncertainty = self._learn_uncertainty(model, numbers, history, generator)
-        self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
+        draws = self._put_aside(numbers, history, generator)
+        self.model_, self.history_, self._draws = model, history, draws
         self._remember(schema)
         self.indicator_columns_ = tuple(
             j
@@ -361,7 +362,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         """Learn from the rows of a source, perhaps in a team where each has some shards of them."""
         if previous is None and not self.keep_empty_features:
             report_useless(table.schema, consequence=LEFT_OUT)
-        model, history, uncertainty = previous, History(), None
+        model, history, draws = previous, History(), None
         if table.schema.features:
             if previous is None:
                 model = GrapeModel.create(
@@ -378,8 +379,8 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             history = self._train(
                 model, table.sample, generator, stream=stream, team=team, checkpoint=checkpoint
             )
-            uncertainty = self._learn_uncertainty(model, table.sample, history, generator)
-        self.model_, self.history_, self.uncertainty_ = model, history, uncertainty
+            draws = self._put_aside(table.sample, history, generator)
+        self.model_, self.history_, self._draws = model, history, draws
         self._remember(table.schema)
         self.indicator_columns_ = holes
         self._seen = None
@@ -494,18 +495,14 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             kept += [indicator_name(names[j]) for j in self.indicator_columns_]
         return np.asarray(kept, dtype=object)
 
-    def _learn_uncertainty(
-        self,
-        model: GrapeModel,
-        numbers: FloatArray,
-        history: History,
-        generator: torch.Generator,
-    ) -> Uncertainty | None:
-        """Learn how to draw cells, unless the fit was interrupted."""
+    def _put_aside(
+        self, numbers: FloatArray, history: History, generator: torch.Generator
+    ) -> Unlearned | None:
+        """Return what it takes to learn how to draw cells, unless the fit was interrupted."""
         if history.stopped == "interrupted":
             return None
         seed = int(torch.randint(2**31, (), generator=generator))
-        return Uncertainty.fit(model, numbers, seed=seed, quick=self.time_limit is not None)
+        return Unlearned.put_aside(numbers, seed=seed, quick=self.time_limit is not None)
 
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:
@@ -529,12 +526,13 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         self.indicator_columns_ = columns
 
     def _more_tensors(self) -> dict[str, torch.Tensor]:
-        return {} if self.uncertainty_ is None else self.uncertainty_.tensors()
+        learned = self.uncertainty_
+        return {} if learned is None else learned.tensors()
 
     def _set_more_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
-        self.uncertainty_ = None
+        self._draws = None
         if self.model_ is not None:
-            self.uncertainty_ = Uncertainty.from_tensors(tensors, self.model_)
+            self._draws = Uncertainty.from_tensors(tensors, self.model_)
 
     def _kept_columns(self, schema: Schema) -> list[int]:
         kept = enumerate(schema.columns)

@@ -188,7 +188,7 @@ def test_a_bad_number_of_draws(imputer, holed, count):
 def test_a_model_without_draws_says_so(imputer, holed):
     other = clone(imputer)
     other.__dict__.update(imputer.__dict__)
-    other.uncertainty_ = None
+    other._draws = None
     with pytest.raises(InputError, match="Fit it again"):
         other.sample(holed, 2)
 

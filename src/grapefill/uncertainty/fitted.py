@@ -26,6 +26,39 @@ MOST_COLUMNS = 100
 MOST_VALUES = 2_000
 REPEATED = 0.2
 PREFIX = "uncertainty."
+# Rows that are put aside for it.
+MOST_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class Unlearned:
+    """What is needed to learn how to draw cells, put aside at fit: not everybody draws.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (rows, features)
+        Encoded rows; of very many only some, drawn by chance.
+    seed : int
+        Source of all randomness.
+    quick : bool
+        Whether to learn from few rows.
+    """
+
+    numbers: FloatArray
+    seed: int
+    quick: bool
+
+    @classmethod
+    def put_aside(cls, numbers: FloatArray, *, seed: int, quick: bool) -> Self:
+        """Keep rows of a table that a model was trained on."""
+        if numbers.shape[0] > MOST_ROWS:
+            random = np.random.default_rng(seed)
+            numbers = numbers[np.sort(random.choice(numbers.shape[0], MOST_ROWS, replace=False))]
+        return cls(numbers, seed, quick)
+
+    def learn(self, model: GrapeModel) -> Uncertainty:
+        """Learn from the rows, with the model that was trained on them."""
+        return Uncertainty.fit(model, self.numbers, seed=self.seed, quick=self.quick)
 
 
 @dataclass(frozen=True)

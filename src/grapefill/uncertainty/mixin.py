@@ -10,6 +10,7 @@ from grapefill.table.output import stack_tables
 from grapefill.training.fill import Part, predict_holes
 from grapefill.uncertainty.cells import Beliefs, Distribution, distributions
 from grapefill.uncertainty.constraints import Constraints
+from grapefill.uncertainty.fitted import Uncertainty, Unlearned
 from grapefill.uncertainty.tables import (
     Interval,
     check_count,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from grapefill.table.cells import Fill
     from grapefill.table.encode import Strangers
     from grapefill.training.model import GrapeModel
-    from grapefill.uncertainty.fitted import Uncertainty
     from grapefill.uncertainty.tables import Numbers
 
 
@@ -46,12 +46,20 @@ class UncertaintyMixin:
     delta: Mapping[Any, float] | None
     schema_: Schema
     model_: GrapeModel | None
-    uncertainty_: Uncertainty | None
+    _draws: Uncertainty | Unlearned | None
 
     if TYPE_CHECKING:
 
         def _checked_table(self, X: Any) -> Table: ...
         def _output(self, table: Table, fills: dict[int, Fill]) -> Any: ...
+
+    @property
+    def uncertainty_(self) -> Uncertainty | None:
+        """How missing cells are drawn. Learned when it is first needed, or saved."""
+        if isinstance(self._draws, Unlearned):
+            assert self.model_ is not None
+            self._draws = self._draws.learn(self.model_)
+        return self._draws
 
     def sample(
         self,
