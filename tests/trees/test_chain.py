@@ -451,3 +451,16 @@ def test_labels_of_a_round_that_was_cut_short_are_those_of_the_round_before() ->
     chain.rounds[-1] = {}
     alone = chain.refine(numbers, guess, labels_only=True)
     np.testing.assert_array_equal(alone.value[:, 3], chain.refine(numbers, guess).value[:, 3])
+
+
+@pytest.mark.parametrize(("share", "tried"), [(0.01, True), (0.2, False)])
+def test_lines_are_not_tried_where_a_value_comes_again_and_again(share: float, tried: bool) -> None:
+    _, numbers = make_rows(400)
+    often = np.random.default_rng(2).random(400) < share
+    numbers[often, 2] = 1000.0
+    held_out = np.zeros(numbers.shape, dtype=bool)
+    held_out[:60, 2] = ~np.isnan(numbers[:60, 2])
+    shown = np.where(held_out, np.nan, numbers)
+    found = make_growth(numbers).try_lines(shown, dull_guess(numbers), held_out)
+    assert found is not None
+    assert (2 in found[1]) is tried

@@ -18,7 +18,7 @@ def with_parameters(imputer, **parameters):
     """Return the fitted imputer with other parameters; what it learned does not depend on them."""
     changed = GrapeImputer(**(imputer.get_params() | parameters))
     changed.__dict__.update(
-        {k: v for k, v in imputer.__dict__.items() if k.endswith("_") and not k.startswith("_")}
+        {k: v for k, v in imputer.__dict__.items() if k.endswith("_") or k.startswith("_")}
     )
     return changed
 

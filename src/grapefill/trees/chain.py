@@ -38,6 +38,8 @@ MOST_CATEGORIES = 64
 MOST_INPUTS = 64
 # With more inputs than that, lines would cost more than trees.
 MOST_LINE_INPUTS = 32
+# A column with a value that makes up so much of it has votes for that value, not lines.
+MOST_REPEATED = 0.05
 # What a chain has one of for every feature.
 OF_FEATURES = ("shares", "trimmed", "powers")
 
@@ -305,7 +307,7 @@ class Growth:
         """
         n_trees = self.config.line_trees
         columns = [j for j in range(numbers.shape[1]) if not self.n_categories[j]]
-        columns = [j for j in columns if held_out[:, j].any() and not np.isnan(numbers[:, j]).all()]
+        columns = [j for j in columns if held_out[:, j].any() and _varies(numbers[:, j])]
         if not n_trees or min(numbers.shape[1] - 1, MOST_INPUTS) > MOST_LINE_INPUTS:
             return None
         none = np.zeros(numbers.shape[1])
@@ -469,6 +471,13 @@ class _Watch:
             return True
         per_tree = self.seconds / max(1, self.trees)
         return time.perf_counter() + trees * per_tree <= deadline
+
+
+def _varies(column: FloatArray) -> bool:
+    """Whether no value of a column is found again and again."""
+    known = column[~np.isnan(column)]
+    most = np.unique(known, return_counts=True)[1].max() if known.size else 1
+    return bool(most < max(2, MOST_REPEATED * known.size))
 
 
 def _labels_first(features: Iterable[int], count: int, n_labels: int) -> list[int]:
