@@ -46,8 +46,8 @@ Figures are means over trials, whose number is in the last column; masks and spl
 from 100 on; what was tuned was tuned on others, but for what `benchmarks/NOTES.md` owns up to.
 *Published* rows are the paper's figures. "Relative" is the mean ratio to the method that the
 heading names, over the tables that both have. An empty cell was not measured, for want of time on
-the machine that the lines are from (two shared cores); the note below a table says how many fits are
-there, and which failed with what.
+the machine that the lines are from (two shared cores); the note below a table says how many fits
+are there, and which failed with what.
 """
 
 
