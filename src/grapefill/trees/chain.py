@@ -474,9 +474,11 @@ class _Watch:
 
 
 def _varies(column: FloatArray) -> bool:
-    """Whether no value of a column is found again and again."""
+    """Whether a column has values, and none of them again and again."""
     known = column[~np.isnan(column)]
-    most = np.unique(known, return_counts=True)[1].max() if known.size else 1
+    if not known.size:
+        return False
+    most = np.unique(known, return_counts=True)[1].max()
     return bool(most < max(2, MOST_REPEATED * known.size))
 
 
