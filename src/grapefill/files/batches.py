@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -56,7 +57,7 @@ class BatchSource(Protocol):
         """Yield the rows of all pieces in order, each table with the number of its piece."""
 
 
-class _Pieces:
+class _Pieces(ABC):
     """What sources with pieces in any order share."""
 
     ordered = False
@@ -67,8 +68,8 @@ class _Pieces:
             for table in self.read(piece):
                 yield piece, table
 
-    def read(self, piece: int) -> Iterator[Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def read(self, piece: int) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True)
