@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -30,6 +31,9 @@ from benchmarks import (
 from benchmarks.data import data_folder
 from benchmarks.experiments import EXPERIMENTS, TASKS, run
 from benchmarks.openml import check
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 COMMANDS = {
     "table": tables,
@@ -62,7 +66,7 @@ def main(words: list[str] | None = None) -> None:
         run=_check
     )
     for name, module in COMMANDS.items():
-        command = commands.add_parser(name, help=module.__doc__)
+        command = commands.add_parser(name, help=_first_line(module))
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     arguments = parser.parse_args(words)
@@ -74,6 +78,11 @@ def main(words: list[str] | None = None) -> None:
         for task in TASKS.values():
             task.RESULTS.path = arguments.results_dir / task.RESULTS.path.name
     arguments.run(arguments)
+
+
+def _first_line(module: ModuleType) -> str:
+    words = (module.__doc__ or "").partition("\n")[0]
+    return words.replace("%", "%%")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import figures, openml, runner, tables
-from benchmarks.__main__ import main
+from benchmarks.__main__ import COMMANDS, main
 from benchmarks.experiments import EXPERIMENTS, TASKS
 from benchmarks.methods import METHODS
 from benchmarks.results import ResultFile, settings_of
@@ -81,6 +81,14 @@ def test_list_names_every_experiment(capsys):
     main(["list"])
     shown = capsys.readouterr().out
     assert all(f"{name}: " in shown for name in EXPERIMENTS)
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=str)
+def test_help_is_shown(command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([*command, "--help"])
+    assert stopped.value.code == 0
+    assert "usage" in capsys.readouterr().out
 
 
 def test_every_method_of_an_experiment_is_known():
