@@ -1,6 +1,8 @@
-"""Kill -9 at random times: streaming apply, Ray training workers, Ray apply actors.
+"""Kill -9 at random times: streaming fit and apply, Ray training workers, Ray apply actors.
 
-Every part is run undisturbed once, then killed and gone on with, and the results are compared.
+Every part is run undisturbed once. Then it is killed at some moment between the start of its work
+and its end, gone on with, and what it made is compared: filled files byte by byte, models by every
+tensor. A moment at which there was nothing to kill is not counted.
 """
 
 from __future__ import annotations
@@ -12,27 +14,33 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from benchmarks.results import ResultFile
 from benchmarks.stream import make_part
+from grapefill.files.model import read_model
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
+RESULTS = ResultFile("faults", ("part", "number", "seed"))
 FILES, ROWS = 6, 60_000
 FIT = ("--preset", "fast", "--set", "max_steps=150", "--ignore", "row")
+PARTS = ("fit", "apply", "ray-fit", "ray-apply")
+WORKERS = ("ray::RayTrainWorker", "ray::_FileFiller")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
-    parser.add_argument("--parts", nargs="+", default=["apply", "ray-fit", "ray-apply"])
-    parser.add_argument("--times", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--times", type=int, default=10, help="kills of each part")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -44,42 +52,91 @@ def run(arguments: argparse.Namespace) -> None:
         for k in range(FILES):
             pq.write_table(make_part(k * ROWS, ROWS, 0), source / f"{k}.parquet")
         model = place / "m.grape"
-        _grapefill("fit", source, "--model", model, *FIT).wait()
-        for part in arguments.parts:
-            _part(part, place, source, model, arguments)
+        assert _grapefill("fit", source, "--model", model, *FIT).wait() == 0
+        for name in arguments.parts:
+            part = Part(name, place, source, model)
+            for number, facts in enumerate(part.kills(arguments.times, arguments.seed)):
+                print(f"{name} {number}: {facts}", flush=True)
+                RESULTS.add(part=name, number=number, seed=arguments.seed, **facts)
 
 
-def _part(part: str, place: Path, source: Path, model: Path, arguments: argparse.Namespace) -> None:
-    ray = ("--ray", "local", "--workers", "2") if part.startswith("ray") else ()
+@dataclass(frozen=True)
+class Part:
+    """A command that is killed.
 
-    def command(target: Path) -> tuple[object, ...]:
-        if part == "ray-fit":
-            return ("fit", source, "--model", target, *FIT, *ray)
-        return ("apply", model, source, "-o", target, *ray)
+    Parameters
+    ----------
+    name : str
+        One of `PARTS`.
+    place : Path
+        Folder for what it makes.
+    source : Path
+        Folder of Parquet files.
+    model : Path
+        A model that was learned from them.
+    """
 
-    start = time.perf_counter()
-    undisturbed = place / f"{part}-undisturbed"
-    assert _grapefill(*command(undisturbed)).wait() == 0
-    seconds = time.perf_counter() - start
-    random = np.random.default_rng(arguments.seed)
-    for number in range(arguments.times):
-        target = place / f"{part}-{number}"
-        wait = float(random.uniform(0.2, 1.0)) * seconds
-        process = _grapefill(*command(target))
-        time.sleep(min(wait, seconds))
-        if ray:
-            # A worker dies and the command survives it.
-            killed = _kill_below(process.pid, "ray::RayTrainWorker", "ray::_FileFiller")
-            code = process.wait()
-        else:
-            killed = process.poll() is None
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            code = _grapefill(*command(target), "--overwrite").wait()
-        same = code == 0 and _contents(target) == _contents(undisturbed)
-        print(f"{part} {number}: after {wait:.1f} s, killed {killed}, same {same}", flush=True)
-        if not same:
-            raise SystemExit(f"{part}: the results differ, or the command failed with {code}")
+    name: str
+    place: Path
+    source: Path
+    model: Path
+
+    @property
+    def ray(self) -> bool:
+        """Whether Ray's workers do the work."""
+        return self.name.startswith("ray")
+
+    def start(self, target: Path, *more: str) -> subprocess.Popen[bytes]:
+        """Start the command."""
+        workers = ("--ray", "local", "--workers", "2") if self.ray else ()
+        if self.name.endswith("fit"):
+            often = ("--checkpoint-every", "0.5s")
+            return _grapefill("fit", self.source, "--model", target, *FIT, *often, *workers, *more)
+        return _grapefill("apply", self.model, self.source, "-o", target, *workers, *more)
+
+    def kills(self, times: int, seed: int) -> Iterator[dict[str, object]]:
+        """Kill the command some times, and say what came of it; stop when something is lost."""
+        undisturbed = self.place / f"{self.name}-undisturbed"
+        process = self.start(undisturbed)
+        begun, ended = self.watch(process)
+        assert process.wait() == 0
+        random = np.random.default_rng(seed)
+        killed = tried = 0
+        while killed < times:
+            tried += 1
+            target = self.place / f"{self.name}-{tried}"
+            moment = float(random.uniform(begun, ended))
+            process = self.start(target)
+            time.sleep(moment)
+            if not self.kill(process):
+                process.wait()
+                continue
+            # Ray replaces a worker while the command goes on; a command itself is given again.
+            code = process.wait() if self.ray else self.start(target, "--overwrite").wait()
+            same = code == 0 and _contents(target) == _contents(undisturbed)
+            if not same:
+                raise SystemExit(f"{self.name}: after {moment:.1f} s of {ended:.1f}, exit {code}")
+            killed += 1
+            yield {"moment": round(moment, 2), "whole": round(ended, 2), "same": same}
+
+    def watch(self, process: subprocess.Popen[bytes]) -> tuple[float, float]:
+        """Return after how many seconds there was something to kill, and how many it took."""
+        start = time.perf_counter()
+        begun = None if self.ray else 0.0
+        while process.poll() is None:
+            if begun is None and _find_below(process.pid, *WORKERS):
+                begun = time.perf_counter() - start
+            time.sleep(0.05)
+        ended = time.perf_counter() - start
+        return ended if begun is None else begun, ended
+
+    def kill(self, process: subprocess.Popen[bytes]) -> bool:
+        """Kill the command, or one of Ray's workers below it; False if there is none."""
+        victim = _find_below(process.pid, *WORKERS) if self.ray else process.pid
+        if process.poll() is not None or victim is None:
+            return False
+        os.kill(victim, signal.SIGKILL)
+        return self.ray or process.wait() == -signal.SIGKILL
 
 
 def _grapefill(*arguments: object) -> subprocess.Popen[bytes]:
@@ -87,8 +144,8 @@ def _grapefill(*arguments: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command)
 
 
-def _kill_below(parent: int, *titles: str) -> bool:
-    """Kill the first process below another whose title begins with one of some texts."""
+def _find_below(parent: int, *titles: str) -> int | None:
+    """Return a process below another whose title begins with one of some texts."""
     children: dict[int, list[int]] = {}
     names: dict[int, str] = {}
     for path in Path("/proc").glob("[0-9]*"):
@@ -101,12 +158,14 @@ def _kill_below(parent: int, *titles: str) -> bool:
         process = below.pop()
         below += children.get(process, [])
         if names.get(process, "").startswith(titles):
-            os.kill(process, signal.SIGKILL)
-            return True
-    return False
+            return process
+    return None
 
 
 def _contents(target: Path) -> dict[str, bytes]:
-    files: list[Path] = sorted(target.rglob("*")) if target.is_dir() else [target]
-    read: Callable[[Path], bytes] = Path.read_bytes
-    return {path.name if path != target else "": read(path) for path in files if path.is_file()}
+    """Return every file's bytes, or every tensor's; a model also holds seconds, which differ."""
+    if target.is_dir():
+        files = sorted(path for path in target.rglob("*") if path.is_file())
+        return {str(path.relative_to(target)): path.read_bytes() for path in files}
+    tensors = read_model(target).tensors
+    return {name: tensor.numpy().tobytes() for name, tensor in tensors.items()}
