@@ -34,6 +34,23 @@ def test_draws_and_intervals(draws, houses, changed):
     assert any(low < high for low, high in zip(lower, upper, strict=True))
 
 
+def test_sets_of_categories(draws, houses):
+    before, filled, sets = (
+        read_table(houses.with_name(f"houses{word}.csv")).frame
+        for word in ("", "-filled", "-filled-sets")
+    )
+    assert sets.column_names == ["row", "column", "category"]
+    found = {}
+    for line in sets.to_pylist():
+        found.setdefault((line["column"], line["row"] - 1), set()).add(line["category"])
+    assert "heating" in {column for column, _ in found}
+    for name in {column for column, _ in found}:
+        missing = [row for row, value in enumerate(before[name].to_pylist()) if value is None]
+        assert sorted(row for column, row in found if column == name) == missing
+    for (name, row), categories in found.items():
+        assert str(filled[name][row].as_py()) in categories
+
+
 def test_bounds_hold_in_draws(cli, houses, quick):
     folder = houses.with_name("imputations")
     options = ("--draws", "2", "--out-dir", folder, "--bounds", "price=60000:70000")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,6 +13,7 @@ from grapefill.cli.arguments import Reading, Running
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 from grapefill.errors import ConfigError, InputError
+from grapefill.files.places import open_output
 
 if TYPE_CHECKING:
     from grapefill.cli.columns import Plan
@@ -47,14 +50,16 @@ def draw_paths(data: str, draws: int | None, folder: str | None) -> list[str]:
 
 
 def interval_paths(output: str, interval: float | None) -> list[str]:
-    """Return where the lower and upper ends of intervals go."""
+    """Return where the lower and upper ends of intervals go, and the sets of categories."""
     if interval is None:
         return []
     if not 0 < interval < 1:
         raise ConfigError(f"--interval must be between 0 and 1, such as 0.9, got {interval!r}.")
     if output == "-":
         raise ConfigError("--interval writes files beside the filled table: name it with --output.")
-    return [default_output(output, word) for word in ("lower", "upper")]
+    ends = [default_output(output, word) for word in ("lower", "upper")]
+    stem = Path(output).name.partition(".")[0]
+    return [*ends, str(Path(output).with_name(f"{stem}-sets.csv"))]
 
 
 def write_draws(
@@ -85,12 +90,25 @@ def write_interval(
     paths: list[str],
     *,
     coverage: float | None,
-) -> None:
-    """Write the ends of intervals."""
-    if paths and coverage is not None:
-        ends = imputer.interval(table, coverage)
-        for path, end in zip(paths, ends, strict=True):
-            file.write(path, plan.hold(table, end), overwrite=True)
+) -> list[str]:
+    """Write the ends of intervals, and sets of categories if any is missing; return the files."""
+    if not paths or coverage is None:
+        return []
+    *bounds, sets = paths
+    intervals = imputer.interval(table, coverage)
+    for path, end in zip(bounds, intervals, strict=True):
+        file.write(path, plan.hold(table, end), overwrite=True)
+    if not intervals.sets:
+        return bounds
+    text = io.StringIO(newline="")
+    lines = csv.writer(text)
+    lines.writerow(["row", "column", "category"])
+    for column, cells in intervals.sets.items():
+        for row, categories in cells.items():
+            lines.writerows([row + 1, column, category] for category in categories)
+    with open_output(sets) as place:
+        place.write(text.getvalue().encode())
+    return paths
 
 
 def pool(

@@ -94,7 +94,8 @@ def impute(
         The folder for the draws.
     interval
         Write the ends of intervals that hold so large a share of the true values, such as 0.9,
-        to files beside the filled table, with -lower and -upper added to its name.
+        to files beside the filled table, with -lower and -upper added to its name. For missing
+        categories, the sets of those that it may be go to a third one, with -sets.
     """
     from grapefill.files.places import open_output
 
@@ -114,7 +115,7 @@ def impute(
     filled = fill(imputer, plan, table, terminal)
     page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)
-    write_interval(imputer, file, plan, table, ends, coverage=interval)
+    ends = write_interval(imputer, file, plan, table, ends, coverage=interval)
     write_draws(imputer, file, plan, table, drawn, seed=training.seed, terminal=terminal)
     if model is not None:
         imputer.save(model, notes=_notes(file.types, plan, reading))
@@ -128,7 +129,7 @@ def impute(
         ("The model:       ", model),
         ("The report:      ", report),
         ("The draws:       ", out_dir),
-        ("The intervals:   ", " and ".join(ends) or None),
+        ("The intervals:   ", ", ".join(ends) or None),
     ):
         if path is not None:
             terminal.show(f"{what} {path}", to_error=output == "-")
