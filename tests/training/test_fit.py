@@ -245,7 +245,7 @@ class Clock:
             return true_grow(*args, **options)
 
         monkeypatch.setattr(Forest, "grow", slow_grow)
-        for module in ("training.fit", "training.loop", "trees.chain"):
+        for module in ("training.fit", "training.loop", "trees.growth"):
             monkeypatch.setattr(f"grapefill.{module}.time", self)
 
     def perf_counter(self) -> float:
@@ -351,7 +351,7 @@ def test_interrupted_trees_leave_the_network() -> None:
 def test_columns_of_many_categories_are_reported_as_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("grapefill.trees.chain.MOST_CATEGORIES", 2)
+    monkeypatch.setattr("grapefill.trees.growth.MOST_CATEGORIES", 2)
     model, _ = fit()
     assert [trial.share for trial in model.trials] == model.chain.shares.tolist()
     assert model.chain.shares[2] == 1

@@ -126,7 +126,7 @@ def test_a_chain_depends_on_its_seed_alone(monkeypatch: pytest.MonkeyPatch) -> N
     guesses = []
     for threads in (1, 3):
         monkeypatch.setattr(
-            "grapefill.trees.chain._threads", lambda n=threads: ThreadPoolExecutor(n)
+            "grapefill.trees.growth.threads", lambda n=threads: ThreadPoolExecutor(n)
         )
         guesses.append(grow()[1])
     assert_same(*guesses)
@@ -250,7 +250,7 @@ class Clock:
             return true_grow(*args, **options)
 
         monkeypatch.setattr(Forest, "grow", slow_grow)
-        monkeypatch.setattr("grapefill.trees.chain.time", self)
+        monkeypatch.setattr("grapefill.trees.growth.time", self)
 
     def perf_counter(self) -> float:
         return self.now
@@ -299,7 +299,7 @@ def test_the_speed_is_remembered_from_one_growth_to_the_next(
 
 
 def test_a_wide_table_is_read_where_columns_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grapefill.trees.chain.MOST_INPUTS", 2)
+    monkeypatch.setattr("grapefill.trees.work.MOST_INPUTS", 2)
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(100, 7))
     numbers[:, 3] = -50 * numbers[:, 0] + rng.normal(size=100)
@@ -319,7 +319,7 @@ def test_a_wide_table_is_read_where_columns_go_together(monkeypatch: pytest.Monk
 def test_a_column_of_many_categories_is_left_to_the_network(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("grapefill.trees.chain.MOST_CATEGORIES", 2)
+    monkeypatch.setattr("grapefill.trees.growth.MOST_CATEGORIES", 2)
     seen: list[tuple[int, int]] = []
     chain, grown = grow(np.zeros(4), report=lambda *counts: seen.append(counts))
     assert [set(forests) for forests in chain.rounds] == [{0, 2, 3}] * 2
@@ -403,7 +403,7 @@ def test_lines_are_not_tried_without_trees_or_time(changes: dict[str, Any]) -> N
 
 
 def test_a_wide_table_gets_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grapefill.trees.chain.MOST_LINE_INPUTS", 2)
+    monkeypatch.setattr("grapefill.trees.growth.MOST_LINE_INPUTS", 2)
     _, numbers = make_rows()
     held_out = np.arange(len(numbers))[:, None] < np.array([9, 9, 9, 9])
     assert make_growth(numbers).try_lines(numbers, dull_guess(numbers), held_out) is None

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grapefill.trees.chain import MOST_CATEGORIES
 from grapefill.trees.forest import Forest
+from grapefill.trees.growth import MOST_CATEGORIES
 from grapefill.uncertainty.belief import nearest
 from grapefill.uncertainty.design import Design
 from grapefill.uncertainty.joint import (
