@@ -50,16 +50,16 @@ def make_trainer(
     )
 
 
-def recorded(trainer: Trainer, name: str) -> list[Any]:
-    """Return a list that will hold what a method of a trainer is given."""
+def recorded(thing: Any, name: str) -> list[Any]:
+    """Return a list that will hold what a method of a thing is given."""
     calls: list[Any] = []
-    method = getattr(trainer, name)
+    method = getattr(thing, name)
 
     def record(*args: Any, **options: Any) -> Any:
         calls.append((*args, options))
         return method(*args, **options)
 
-    setattr(trainer, name, record)
+    setattr(thing, name, record)
     return calls
 
 
@@ -67,7 +67,7 @@ class TestDropout:
     @pytest.mark.parametrize("rate", [0.1, 0.9, 1.0])
     def test_labels_are_hidden_at_their_own_rate(self, rate: float) -> None:
         trainer = make_trainer(4000, label_dropout=rate, dropout=(0.3, 0.3), labels=(0, 2))
-        dropped = trainer._drop(trainer.cells)
+        dropped = trainer.batches.drop(trainer.cells)
         seen = trainer.cells.observed
         shares = dropped.sum(0) / seen.sum(0)
         np.testing.assert_allclose(shares[:3], 0.3, atol=0.03)
@@ -77,7 +77,7 @@ class TestDropout:
     def test_whatever_the_rate_of_the_row(self) -> None:
         """A row that loses many cells need not lose its label."""
         trainer = make_trainer(4000, categories=(0,) * 10, label_dropout=0.5, dropout=(0.0, 0.9))
-        dropped = trainer._drop(trainer.cells)
+        dropped = trainer.batches.drop(trainer.cells)
         lost = dropped[:, :10].sum(1) / trainer.cells.observed[:, :10].sum(1).clamp(min=1)
         many, few = dropped[lost > 0.6, 10], dropped[lost < 0.3, 10]
         assert abs(float(many.float().mean()) - float(few.float().mean())) < 0.08
@@ -85,7 +85,7 @@ class TestDropout:
     @pytest.mark.parametrize("loss_on", ["observed", "dropped"])
     def test_without_labels_nothing_is_special(self, loss_on: str) -> None:
         trainer = make_trainer(labels=(), loss_on=loss_on)
-        dropped = trainer._drop(trainer.cells)
+        dropped = trainer.batches.drop(trainer.cells)
         assert dropped.shape == (60, 3)
         assert np.isfinite(trainer.run().loss).all()
 
@@ -191,17 +191,17 @@ class TestHeldOut:
 class TestStepCells:
     def test_fewer_rows_at_first(self) -> None:
         trainer = make_trainer(2000, step_cells=1_500)
-        assert trainer.column_share == 1
-        cells = trainer.batch_rows * float(trainer.cells.observed.float().mean()) * 4
+        assert trainer.batches.column_share == 1
+        cells = trainer.batches.rows * float(trainer.cells.observed.float().mean()) * 4
         assert cells == pytest.approx(1_500, rel=0.01)
-        assert make_trainer(2000, step_cells=10**6).batch_rows == 2000
-        assert make_trainer(2000, step_cells=10**6, batch_rows=300).batch_rows == 300
+        assert make_trainer(2000, step_cells=10**6).batches.rows == 2000
+        assert make_trainer(2000, step_cells=10**6, batch_rows=300).batches.rows == 300
 
     @pytest.mark.parametrize("how", ["feature", "node"])
     def test_then_whole_columns_are_left_out_but_never_labels(self, how: str) -> None:
         trainer = make_trainer(300, categories=(0,) * 40, labels=(0, 3), how=how, step_cells=2_000)
-        assert trainer.batch_rows == 256
-        assert 0.1 < trainer.column_share < 0.4
+        assert trainer.batches.rows == 256
+        assert 0.1 < trainer.batches.column_share < 0.4
         calls = recorded(trainer, "_loss")
         sizes, seen = [], set()
         for step in range(1, 31):
@@ -219,12 +219,12 @@ class TestStepCells:
 
     def test_at_least_two_columns(self) -> None:
         trainer = make_trainer(300, categories=(0,) * 40, labels=(), step_cells=1)
-        left_out = trainer._columns_left_out()
+        left_out = trainer.batches.columns_left_out()
         assert int((~left_out).sum()) == 2
 
     def test_a_table_in_one_step_is_left_whole(self) -> None:
         trainer = make_trainer(step_cells=10**6)
-        calls = recorded(trainer, "_drop")
+        calls = recorded(trainer.batches, "drop")
         trainer.step(1, slice(None))
         assert calls[0][0].observed.equal(trainer.cells.observed)
 

@@ -74,7 +74,7 @@ def test_same_seed_same_history_in_both_layouts() -> None:
 
 def test_a_dropped_edge_is_an_observed_one_and_rates_vary_by_row() -> None:
     trainer = make_trainer(n_rows=4000, n_categories=(0,) * 10, dropout=(0.1, 0.6))
-    dropped = trainer._drop(trainer.cells)
+    dropped = trainer.batches.drop(trainer.cells)
     assert not (dropped & ~trainer.cells.observed).any()
     share = dropped.sum() / trainer.cells.observed.sum()
     assert 0.32 < float(share) < 0.38
@@ -85,7 +85,7 @@ def test_a_dropped_edge_is_an_observed_one_and_rates_vary_by_row() -> None:
 
 def test_an_epoch_visits_every_row_once_in_batches_of_like_size() -> None:
     trainer = make_trainer(n_rows=61, batch_rows=20, epochs=2)
-    batches = list(islice(trainer._batches(), 8))
+    batches = list(islice(trainer.batches(trainer.held_out, after=0), 8))
     assert [len(batch) for batch in batches] == [16, 15, 15, 15] * 2
     for epoch in (batches[:4], batches[4:]):
         assert sorted(torch.cat(epoch).tolist()) == list(range(61))

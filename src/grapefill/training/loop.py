@@ -22,6 +22,7 @@ from grapefill.graph import (
     row_blocks,
 )
 from grapefill.nn.heads import CustomEdgeHead
+from grapefill.training.batches import Batches, hold_out
 from grapefill.training.checkpoint import Saved
 from grapefill.training.flat import FlatParameters
 from grapefill.training.loss import cell_loss
@@ -38,14 +39,9 @@ if TYPE_CHECKING:
 
 BLOCK_CELLS = 65_536
 VALIDATIONS = 40
-# Enough to tell one way of filling a column from another.
-MOST_HELD_OUT = 200
 # A validation looks at no more rows than that, the ones with held-out cells.
 VALIDATION_ROWS = 4_096
 VALIDATION_CELLS = 131_072
-# A batch with too many cells gets fewer rows than it should, but not fewer than that: the state of
-# a feature is a mean over the rows.
-FEWEST_BATCH_ROWS = 256
 # Share of the held-out error that counts as an improvement for early stopping.
 LEAST_GAIN = 1e-3
 WARM_UP = 0.05
@@ -108,6 +104,8 @@ class Trainer:
         The processes that train together; with more than one, ``stream`` gives each other rows.
     """
 
+    batches_kind = Batches
+
     def __init__(
         self,
         network: GrapeNetwork,
@@ -127,9 +125,7 @@ class Trainer:
         team: Team = ALONE,
     ) -> None:
         self.network = network
-        self.stream = stream
         self.team = team
-        self.n_rows = cells.n_observations if stream is None else stream.n_rows
         self.config = config
         self.generator = generator
         self.time_limit = time_limit
@@ -143,13 +139,21 @@ class Trainer:
         self.cells = cells.hide(self.held_out)
         self.truth = cells
         observed = self._density(self.cells)
-        self._plan_batches(observed)
-        seen = observed * self.column_share
+        self.batches = self.batches_kind(
+            self.cells,
+            config,
+            generator,
+            observed=observed,
+            n_labels=n_labels,
+            labels_are_edges=network.o_node is None,
+            stream=stream,
+        )
+        seen = observed * self.batches.column_share
         kept = seen * (1 - sum(config.dropout) / 2)
         self.layout = choose_layout(layout, kept, purpose="training")
         self.step_pair_layout = choose_layout(layout, seen, purpose="filling")
         self.pair_layout = choose_layout(layout, observed, purpose="filling")
-        self.steps = self.planned_steps = config.steps(self.n_rows)
+        self.steps = self.planned_steps = config.steps(self.batches.n_rows)
         self._warn_of_memory(observed)
         if not any(parameter.requires_grad for parameter in network.parameters()):
             network.requires_grad_(True)
@@ -163,7 +167,6 @@ class Trainer:
         self.average = self.parameters.vector.detach().clone() if config.average else None
         self._best: tuple[float, dict[str, Tensor]] | None = None
         self._course = _Course(holding=bool(self.held_out.any()))
-        self._coming: list[Tensor] = []
         self._at_rejoin: Tensor | None = None
         self.checkpoint = checkpoint
         _keep_freed_memory()
@@ -198,7 +201,8 @@ class Trainer:
         every = max(1, self.planned_steps // VALIDATIONS)
         if course.step >= self.steps:
             return
-        for step, rows in enumerate(self._batches(), start=course.step + 1):
+        batches = self.batches(self.held_out, after=course.step)
+        for step, rows in enumerate(batches, start=course.step + 1):
             loss = self.step(step, rows)
             if not math.isfinite(loss):
                 raise GrapefillError(
@@ -253,7 +257,7 @@ class Trainer:
             "generator": self.generator.get_state(),
             "global_generator": torch.get_rng_state(),
             **{f"optimizer.{name}": tensor for name, tensor in state.items()},
-            **{f"coming.{at}": rows for at, rows in enumerate(self._coming)},
+            **{f"coming.{at}": rows for at, rows in enumerate(self.batches.coming)},
         }
         if self.average is not None:
             tensors["average"] = self.average
@@ -291,7 +295,7 @@ class Trainer:
         if self.average is not None:
             self.average.copy_(tensors["average"])
         coming = starting("coming.")
-        self._coming = [coming[str(at)].to(device) for at in range(len(coming))]
+        self.batches.coming = [coming[str(at)].to(device) for at in range(len(coming))]
         self._course = _Course(**values["course"])
         self.history = History.from_dict(values["history"])
         self.steps = values["steps"]
@@ -321,8 +325,8 @@ class Trainer:
 
     def _warn_of_memory(self, observed: float) -> None:
         """Say so before a step asks for more memory than most machines have."""
-        rows, network = self.batch_rows, self.network.config
-        density = observed * self.column_share if self.layout == "edges" else 1
+        rows, network = self.batches.rows, self.network.config
+        density = observed * self.batches.column_share if self.layout == "edges" else 1
         edges = rows * self.cells.n_features * density
         # Each direction keeps a message and an edge state per layer, and their gradients.
         numbers = edges * 4 * (network.width + network.edge_width) * network.layers
@@ -333,16 +337,10 @@ class Trainer:
                 'Set settings={"batch_rows": 4096} to train on batches.'
             )
 
-    def _plan_batches(self, observed: float) -> None:
-        """Choose how many rows, and which share of the columns, a step looks at."""
-        n_rows, config = self.n_rows, self.config
-        rows = min(n_rows, config.batch_rows or n_rows)
-        cells_per_row = max(1.0, observed * self.cells.n_features)
-        self.column_share = 1.0
-        if config.step_cells is not None and rows * cells_per_row > config.step_cells:
-            rows = min(rows, max(FEWEST_BATCH_ROWS, round(config.step_cells / cells_per_row)))
-            self.column_share = min(1.0, config.step_cells / (rows * cells_per_row))
-        self.batch_rows = rows
+    def _hold_out(self, cells: Cells) -> Tensor:
+        """Choose the held-out cells; with O_node they are labels."""
+        only_last = None if self.network.o_node is None else self.n_labels
+        return hold_out(cells, self.config.validation, self.generator, only_last=only_last)
 
     def _density(self, cells: Cells) -> float:
         """Return the share of the cells that are observed."""
@@ -352,41 +350,12 @@ class Trainer:
         """Return the cells that the loss is taken on."""
         return cells.observed if self.config.loss_on == "observed" else dropped
 
-    def _hold_out(self, cells: Cells) -> Tensor:
-        """Choose the held-out cells, leaving every feature at least one observed cell."""
-        if not self.config.validation:
-            return torch.zeros_like(cells.observed)
-        chance = torch.rand(cells.observed.shape, generator=self.generator)
-        enough = MOST_HELD_OUT / cells.observed.sum(0).clamp(min=1)
-        rate = enough.clamp(max=self.config.validation)
-        held_out = (chance.to(cells.observed.device) < rate) & cells.observed
-        if self.network.o_node is not None:
-            held_out[:, : -self.n_labels] = False
-        all_gone = held_out.sum(0) == cells.observed.sum(0)
-        return held_out & ~all_gone
-
-    def _batches(self) -> Iterator[Tensor | slice | StreamedBatch]:
-        """Yield the rows of every step; an epoch visits every row once, in batches of like size."""
-        if self.stream is not None:
-            held_out, done = self.held_out.cpu().numpy(), self._course.step
-            yield from self.stream.batches(self.batch_rows, held_out, after=done)
-        n_rows = self.cells.n_observations
-        size = self.batch_rows
-        while True:
-            if size == n_rows:
-                yield slice(None)
-                continue
-            if not self._coming:
-                order = torch.randperm(n_rows, generator=self.generator)
-                order = order.to(self.cells.value.device)
-                self._coming = list(order.tensor_split(-(-n_rows // size)))
-            yield self._coming.pop(0)
-
     def step(self, step: int, rows: Tensor | slice | StreamedBatch) -> float:
         """Take one step on some rows and return its loss."""
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate(self._done(step))
-        cells, dropped, rows = self._look_at(rows)
+        holding = self._course.holding
+        cells, dropped, rows = self.batches.look_at(self.cells, rows, holding=holding)
         wanted = self._wanted(cells, dropped)
         graph = self.team.share(self._graph(cells.hide(dropped), self.layout))
         states = self.network.encode(graph)
@@ -407,19 +376,6 @@ class Trainer:
         self.optimizer.step()
         self._update_average(step)
         return float(total)
-
-    def _look_at(
-        self, rows: Tensor | slice | StreamedBatch
-    ) -> tuple[Cells, Tensor, Tensor | slice]:
-        """Return the cells that a step looks at, those that dropout removes, and their rows."""
-        left_out = self._columns_left_out() if self.column_share < 1 else None
-        if not isinstance(rows, Tensor | slice):
-            batch = rows.shown(holding=self._course.holding, left_out=left_out)
-            return batch.cells, batch.draw(self._drop), slice(None)
-        cells = self.cells if isinstance(rows, slice) else self.cells.take(rows)
-        if left_out is not None:
-            cells = cells.hide(left_out)
-        return cells, self._drop(cells), rows
 
     def _graph(self, cells: Cells, layout: Literal["dense", "edges"]) -> Graph:
         """Make the graph of some cells, without labels that are not nodes."""
@@ -469,31 +425,6 @@ class Trainer:
         weight = torch.ones_like(cells.value)
         weight[:, -self.n_labels :] = self.label_weights[rows][:, None]
         return weight
-
-    def _columns_left_out(self) -> Tensor:
-        """Draw the columns that this step does not look at; labels are never among them."""
-        n_features = self.cells.n_features
-        left_out = torch.ones(n_features, dtype=torch.bool)
-        order = torch.randperm(n_features, generator=self.generator)
-        left_out[order[: max(2, round(n_features * self.column_share))]] = False
-        left_out[n_features - self.n_labels :] = False
-        return left_out.to(self.cells.value.device)
-
-    def _drop(self, cells: Cells, generator: torch.Generator | None = None) -> Tensor:
-        """Return the edges that dropout removes in this step."""
-        low, high = self.config.dropout
-        generator = self.generator if generator is None else generator
-        chance = torch.rand(cells.observed.shape, generator=generator)
-        rate = torch.full((cells.n_observations, 1), high)
-        if low < high:
-            rate.uniform_(low, high, generator=generator)
-        dropped = chance < rate
-        if self.n_labels:
-            # With O_node, labels are no edges: nothing to drop, and all of them to learn from.
-            always = self.network.o_node is not None
-            limit = 1.0 if always else self.config.label_dropout
-            dropped[:, -self.n_labels :] = chance[:, -self.n_labels :] < limit
-        return dropped.to(cells.observed.device) & cells.observed
 
     def _done(self, step: int) -> float:
         """Return which share of training is over, in steps or in time, whichever ends first."""

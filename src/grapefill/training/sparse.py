@@ -17,6 +17,7 @@ from grapefill.factors.sparse import fit_sparse_factors, predict_sparse
 from grapefill.graph import EdgeCells, PairList
 from grapefill.table import Column, Kind, Scaling, Schema
 from grapefill.table.kinds import Form
+from grapefill.training.batches import Batches
 from grapefill.training.loop import Trainer
 from grapefill.training.model import LinearPart
 
@@ -100,9 +101,33 @@ def edge_cells(
     )
 
 
+class SparseBatches(Batches):
+    """The batches of a table that is a list of its observed cells; see `Batches`."""
+
+    def look_at(self, cells: Any, rows: Any, *, holding: bool) -> Any:
+        """Return the cells that a step looks at, those that dropout removes, and their rows."""
+        cells = cells if isinstance(rows, slice) else cells.take(rows)
+        if self.column_share < 1:
+            cells = cells.hide(self.columns_left_out()[cells.feature])
+        return cells, self.drop(cells), rows
+
+    def drop(self, cells: Any, generator: torch.Generator | None = None) -> Tensor:
+        """Return the edges that dropout removes in a step."""
+        low, high = self.config.dropout
+        generator = self.generator if generator is None else generator
+        rate = torch.full((cells.n_observations,), high)
+        if low < high:
+            rate.uniform_(low, high, generator=generator)
+        chance = torch.rand(cells.value.shape[0], generator=generator)
+        device = cells.value.device
+        dropped: Tensor = chance.to(device) < rate.to(device)[cells.observation]
+        return dropped
+
+
 class SparseTrainer(Trainer):
     """Trains a network on observed cells; see `Trainer`."""
 
+    batches_kind = SparseBatches
     cells: EdgeCells  # type: ignore[assignment]
     truth: EdgeCells  # type: ignore[assignment]
 
@@ -122,23 +147,6 @@ class SparseTrainer(Trainer):
         )
         spare: Tensor = (left > 0)[cells.feature]
         return held_out & spare
-
-    def _look_at(self, rows: Any) -> Any:
-        cells = self.cells if isinstance(rows, slice) else self.cells.take(rows)
-        if self.column_share < 1:
-            cells = cells.hide(self._columns_left_out()[cells.feature])
-        return cells, self._drop(cells), rows
-
-    def _drop(self, cells: Any, generator: torch.Generator | None = None) -> Tensor:
-        low, high = self.config.dropout
-        generator = self.generator if generator is None else generator
-        rate = torch.full((cells.n_observations,), high)
-        if low < high:
-            rate.uniform_(low, high, generator=generator)
-        chance = torch.rand(cells.value.shape[0], generator=generator)
-        device = cells.value.device
-        dropped: Tensor = chance.to(device) < rate.to(device)[cells.observation]
-        return dropped
 
     def _wanted(self, cells: Any, dropped: Tensor) -> Tensor:
         return torch.ones_like(dropped) if self.config.loss_on == "observed" else dropped
