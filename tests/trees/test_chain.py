@@ -428,7 +428,7 @@ def test_labels_come_first_and_have_more_trees_in_the_end() -> None:
     chain, _ = growth.grow(numbers, dull_guess(numbers), np.zeros(4))
     assert [list(forests) for forests in chain.rounds] == [[2, 3, 0, 1]] * 2
     counts = [[len(forest.trees) for forest in forests.values()] for forests in chain.rounds]
-    assert counts == [[2, 2, 3, 3], [9, 9, 6, 6]]
+    assert counts == [[2, 2, 2, 2], [9, 9, 6, 6]]
     again = Chain.from_arrays(chain.arrays(), KINDS, chain.scaling, 2)
     assert [list(forests) for forests in again.rounds] == [[2, 3, 0, 1]] * 2
 

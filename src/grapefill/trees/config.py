@@ -20,13 +20,13 @@ class ForestConfig:
     trees : int
         Trees per column in the last round.
     early_trees : int
-        Trees per column in the rounds before, whose result only serves the next round.
+        Trees per column in the rounds before, whose result only serves the next round; half as many
+        where there are labels to predict.
     trial_trees : int
         Trees per column in the last round of the trial on held-out cells, which decides how network
         and trees are blended in every column.
     label_trees : int
-        Trees of a label in the last round, if that is more. In the rounds before it has half as
-        many as the other columns.
+        Trees of a label in the last round, if that is more.
     line_trees : int
         Trees per column of numbers in every round where linear maps in the leaves did clearly
         better on held-out cells; 0 for never.

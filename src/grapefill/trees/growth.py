@@ -121,12 +121,14 @@ class Growth:
                 if not self._watch.allows(n_trees * len(columns), self.deadline):
                     break
                 forests: dict[int, Forest] = {}
+                last = len(rounds) == len(plan) - 1
                 for j in columns:
                     mine = n_trees
-                    if j >= shares.size - self.n_labels:
-                        # Every row asks for them: few trees until the round where they are read.
-                        last = len(rounds) == len(plan) - 1
-                        mine = max(n_trees, self.config.label_trees) if last else -(-n_trees // 2)
+                    if self.n_labels and not last:
+                        # All rows to predict go through these, and few trees will do.
+                        mine = -(-n_trees // 2)
+                    elif j >= shares.size - self.n_labels:
+                        mine = max(n_trees, self.config.label_trees)
                     if not self._watch.allows(mine, self.deadline):
                         break
                     forests[j] = self._grow_one(
