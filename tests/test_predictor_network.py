@@ -51,6 +51,15 @@ class TestPresets:
         # The table preset keeps the three layers that the paper fills tables with.
         assert get_preset("paper").network.layers == 3
 
+    @pytest.mark.parametrize(("unit", "scale"), [(1, 1), (1e6, 3e6), (1e-6, 3e-6)])
+    def test_paper_learns_labels_in_their_own_units(self, unit, scale):
+        """As its authors did, unless these are out of all proportion."""
+        X, _ = table(GrapeRegressor, 20)
+        y = unit * np.linspace(1, 4, 20)
+        model = GrapeRegressor("paper", settings={"epochs": 1}, random_state=0).fit(X, y)
+        assert model.model_.scaling.scale[-1] == pytest.approx(scale)
+        assert model.model_.scaling.center[-1] == pytest.approx(unit)
+
     @BOTH
     def test_paper_learns_a_linear_label(self, estimator):
         (X, y), (new, truth) = table(estimator, 150), table(estimator, 150, seed=1)

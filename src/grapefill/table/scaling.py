@@ -17,6 +17,8 @@ __all__ = ["FARTHEST", "Scaling"]
 # A scaled number at fit cannot be farther out unless there are a hundred million rows. In a new
 # row it can, and must not leave the range of float32.
 FARTHEST = 1e4
+# Between these spreads a number can be learned without scaling it.
+LEARNABLE = (1e-2, 1e3)
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,24 @@ class Scaling:
         center[list(discrete)] = 0.0
         scale[list(discrete)] = 1.0
         return cls(center, scale)
+
+    def in_own_units(self, features: Sequence[int]) -> Scaling:
+        """Return a scaling that shifts some features and leaves their units as they are.
+
+        Not so where numbers would be too small or too large to be learned.
+
+        Examples
+        --------
+        >>> scaling = Scaling(np.array([10.0, 10.0]), np.array([50.0, 1e6]))
+        >>> scaling.in_own_units([0, 1]).scale.tolist()
+        [1.0, 1000000.0]
+        """
+        least, most = LEARNABLE
+        scale = self.scale.copy()
+        for j in features:
+            if least <= scale[j] <= most:
+                scale[j] = 1.0
+        return Scaling(self.center, scale)
 
     def apply(self, numbers: FloatArray) -> FloatArray:
         """Scale numbers."""
