@@ -81,7 +81,7 @@ def force_shares(monkeypatch: pytest.MonkeyPatch, *shares: float) -> None:
         forced = [share if j in tried else 1.0 for j, share in enumerate(shares)]
         return np.array(forced), choose_shares(*args, tried=tried, **options)[1]
 
-    monkeypatch.setattr("grapefill.training.fit.choose_shares", choose)
+    monkeypatch.setattr("grapefill.training.stack.choose_shares", choose)
 
 
 def test_a_fitted_model_has_states_chain_and_trials() -> None:
@@ -143,7 +143,7 @@ def test_the_trial_does_not_see_the_held_out_cells(monkeypatch: pytest.MonkeyPat
         judged.update(held_out=held_out, network=network)
         return choose_shares(numbers, held_out, network, trees, **options)
 
-    monkeypatch.setattr("grapefill.training.fit.choose_shares", choose)
+    monkeypatch.setattr("grapefill.training.stack.choose_shares", choose)
     frozen = record(monkeypatch, GrapeModel, "freeze_states")
     asked = record(monkeypatch, GrapeModel, "predict_network")
     grown = record(monkeypatch, Growth, "grow")
@@ -165,7 +165,7 @@ def test_the_trial_does_not_see_the_held_out_cells(monkeypatch: pytest.MonkeyPat
 def test_trees_grow_on_some_rows_of_a_large_table(
     limit: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"grapefill.training.fit.{limit[0]}", limit[1])
+    monkeypatch.setattr(f"grapefill.training.stack.{limit[0]}", limit[1])
     grown = record(monkeypatch, Growth, "grow")
     _, numbers = fit()
     sample = grown[1][0]
@@ -245,7 +245,7 @@ class Clock:
             return true_grow(*args, **options)
 
         monkeypatch.setattr(Forest, "grow", slow_grow)
-        for module in ("training.fit", "training.loop", "trees.growth"):
+        for module in ("training.fit", "training.stack", "training.loop", "trees.growth"):
             monkeypatch.setattr(f"grapefill.{module}.time", self)
 
     def perf_counter(self) -> float:
@@ -327,7 +327,7 @@ def test_when_time_is_over_the_network_stands_alone(monkeypatch: pytest.MonkeyPa
 def test_a_column_unknown_in_the_drawn_rows_stays_with_the_network(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("grapefill.training.fit.TREE_ROWS", 20)
+    monkeypatch.setattr("grapefill.training.stack.TREE_ROWS", 20)
     table = make_table()
     table[:, 1] = np.nan
     table[55:57, 1] = [101.0, 102.0]

@@ -13,8 +13,9 @@ from grapefill.nn import NetworkConfig
 from grapefill.table import Schema, Table
 from grapefill.training import Preset, TrainingConfig
 from grapefill.training.choice import choose_shares
-from grapefill.training.fit import _Stack, fit_model
+from grapefill.training.fit import fit_model
 from grapefill.training.model import GrapeModel
+from grapefill.training.stack import Stack
 from grapefill.training.summary import summarise
 from grapefill.trees import Forest, ForestConfig, Growth, LineForest
 
@@ -158,7 +159,7 @@ class TestFactors:
         def choose(*args: Any, **options: Any) -> Any:
             return np.ones(COLUMNS), choose_shares(*args, **options)[1]
 
-        monkeypatch.setattr("grapefill.training.fit.choose_shares", choose)
+        monkeypatch.setattr("grapefill.training.stack.choose_shares", choose)
         model, _ = fit()
         assert model.linear is None
         assert len(model.trials) == COLUMNS
@@ -202,11 +203,11 @@ class TestFactors:
 class TestRowsForTrees:
     def stack(self, labelled: Any, held_out: Any, most: int, monkeypatch: Any) -> Any:
         """Return the rows that are chosen."""
-        monkeypatch.setattr("grapefill.training.fit.TREE_ROWS", most)
+        monkeypatch.setattr("grapefill.training.stack.TREE_ROWS", most)
         numbers = np.column_stack([np.arange(100.0), np.where(labelled, 1.0, np.nan)])
         model = make_model(numbers, (0,))
         generator = torch.Generator().manual_seed(0)
-        stack = _Stack(model, numbers, generator, started=0.0, time_limit=None, label_weights=None)
+        stack = Stack(model, numbers, generator, started=0.0, time_limit=None, label_weights=None)
         return stack._choose_rows(held_out)
 
     def test_those_with_held_out_cells_come_first_then_those_with_labels(
@@ -230,7 +231,7 @@ class TestRowsForTrees:
         assert np.std(chosen[3:]) > 15
 
     def test_weights_stay_with_their_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("grapefill.training.fit.TREE_ROWS", 30)
+        monkeypatch.setattr("grapefill.training.stack.TREE_ROWS", 30)
         made: list[tuple[Any, Any]] = []
         true_grow = Growth.grow
 

@@ -10,6 +10,8 @@ import numpy as np
 from grapefill.trees.guess import sharpen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from grapefill.table.arrays import FloatArray, IntArray
@@ -102,6 +104,21 @@ class HeldOut:
             for j, mine in said.items():
                 votes[feature == j, : mine.shape[1]] = mine
         return cls(feature.astype(np.int64), truth, guess, chance, spread, votes)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the cells of several trials together."""
+        most = max(part.votes.shape[1] for part in parts)
+        arrays = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in cls.__dataclass_fields__
+            if name != "votes"
+        }
+        votes = [
+            np.pad(part.votes, ((0, 0), (0, most - part.votes.shape[1])), constant_values=np.nan)
+            for part in parts
+        ]
+        return cls(**arrays, votes=np.concatenate(votes))
 
     def of(self, feature: int) -> Self:
         """Return the cells of one feature."""

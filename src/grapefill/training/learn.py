@@ -13,8 +13,8 @@ from grapefill.graph import block_size
 from grapefill.table import Table
 from grapefill.table.sample import RowSample
 from grapefill.table.scan import TableScan
-from grapefill.training.fit import TREE_CELLS, TREE_ROWS
 from grapefill.training.model import describe_features
+from grapefill.training.stack import TREE_CELLS, TREE_ROWS
 from grapefill.training.stream import StreamedTable
 
 if TYPE_CHECKING:

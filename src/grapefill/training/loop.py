@@ -94,6 +94,8 @@ class Trainer:
     on_rejoin : callable or None
         Called with the mask of the held-out cells just before they join the others, while the
         network has its averaged weights and is in evaluation mode.
+    ends_at_rejoin : bool
+        Whether training ends when held-out cells would join the others.
     checkpoint : Checkpoint or None
         Where the state of training is kept; if it holds one of this training, it goes on from
         there.
@@ -120,6 +122,7 @@ class Trainer:
         n_labels: int = 0,
         label_weights: Tensor | None = None,
         on_rejoin: Callable[[Tensor], None] | None = None,
+        ends_at_rejoin: bool = False,
         checkpoint: Checkpoint | None = None,
         stream: StreamedRows | None = None,
         team: Team = ALONE,
@@ -134,6 +137,7 @@ class Trainer:
         self.n_labels = n_labels
         self.label_weights = label_weights
         self.on_rejoin = on_rejoin
+        self.ends_at_rejoin = ends_at_rejoin
         self.history = History()
         self.held_out = self._hold_out(cells)
         self.cells = cells.hide(self.held_out)
@@ -222,6 +226,8 @@ class Trainer:
                 self.steps = max(step + 1, round(step / self.config.rejoin))
             if course.holding and self.config.rejoin < 1 and self._done(step) >= self.config.rejoin:
                 self._rejoin()
+                if self.ends_at_rejoin:
+                    return
             if self.checkpoint is not None and self.team.rank == 0 and self.checkpoint.due:
                 self.checkpoint.write(self._saved())
             if step >= self.steps:

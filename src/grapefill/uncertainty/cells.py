@@ -43,16 +43,22 @@ class Beliefs:
         A trained model with held-out cells.
     uncertainty : Uncertainty or None
         Which values columns have, if that is known.
+    further : bool
+        Whether to make further trials if the held-out cells are few.
     """
 
-    def __init__(self, model: GrapeModel, uncertainty: Uncertainty | None = None) -> None:
-        if model.held_out is None or not model.held_out.feature.size:
+    def __init__(
+        self, model: GrapeModel, uncertainty: Uncertainty | None = None, *, further: bool = True
+    ) -> None:
+        held_out = model.held_out
+        if further and uncertainty is not None:
+            held_out = uncertainty.held_out(model)
+        if held_out is None or not held_out.feature.size:
             raise InputError(
                 "No cells were held out when the model was fitted, so nobody knows how far off it "
                 'is. Fit with settings={"validation": 0.1, "rejoin": 0.8}, or another preset.'
             )
         self.model = model
-        held_out = model.held_out
         self.features = list(model.features.continuous)
         self.numbers = self._number_columns(held_out, uncertainty)
         self.calibration: Calibration = fit_columns(self.numbers)

@@ -11,6 +11,7 @@ import torch
 from grapefill.uncertainty.design import Design
 from grapefill.uncertainty.gibbs import fit_joint
 from grapefill.uncertainty.joint import Joint
+from grapefill.uncertainty.trials import FurtherTrials
 from grapefill.uncertainty.wide import WideDraws
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grapefill.table.arrays import FloatArray
+    from grapefill.training.held_out import HeldOut
     from grapefill.training.model import GrapeModel
 
 # Tables with more columns are drawn from factors.
@@ -74,11 +76,14 @@ class Uncertainty:
         many only some, evenly.
     repeats : ndarray of bool, shape (features,)
         Whether a column has a few values again and again.
+    trials : FurtherTrials or None
+        For more held-out cells than the model has, if these are few.
     """
 
     sampler: Joint | WideDraws
     observed: dict[int, FloatArray]
     repeats: npt.NDArray[np.bool_]
+    trials: FurtherTrials | None = None
 
     @classmethod
     def fit(cls, model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool = False) -> Self:
@@ -93,7 +98,7 @@ class Uncertainty:
         seed : int
             Source of all randomness.
         quick : bool
-            Whether to learn draws from at most 2,000 rows.
+            Whether to learn draws from at most 2,000 rows, and to do without further trials.
         """
         observed, repeats = {}, np.zeros(numbers.shape[1], dtype=bool)
         for j in model.features.continuous:
@@ -109,13 +114,21 @@ class Uncertainty:
             sampler = WideDraws.fit(model, numbers, seed=seed)
         else:
             sampler = fit_joint(model, numbers, seed=seed, quick=quick)
-        return cls(sampler, observed, repeats)
+        trials = None if quick else FurtherTrials.if_needed(model, numbers, seed)
+        return cls(sampler, observed, repeats, trials)
+
+    def held_out(self, model: GrapeModel) -> HeldOut | None:
+        """Return the held-out cells of a model, and further ones if they are few."""
+        return model.held_out if self.trials is None else self.trials.held_out(model)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return tensors, by name, for a model file."""
         arrays = {f"draws.{name}": array for name, array in self.sampler.arrays().items()}
         arrays |= {f"observed.{j}": values for j, values in self.observed.items()}
         arrays["repeats"] = self.repeats
+        if self.trials is not None:
+            arrays["trials.numbers"] = self.trials.numbers
+            arrays["trials.seed"] = np.array([self.trials.seed])
         return {
             PREFIX + name: torch.from_numpy(np.ascontiguousarray(array))
             for name, array in arrays.items()
@@ -146,4 +159,10 @@ class Uncertainty:
         observed = {j: arrays[f"observed.{j}"] for j in model.features.continuous}
         if arrays["repeats"].shape != (count,) or not all(v.size for v in observed.values()):
             raise ValueError("the observed values do not fit the columns")
-        return cls(sampler, observed, arrays["repeats"])
+        trials = None
+        if "trials.numbers" in arrays:
+            numbers = arrays["trials.numbers"]
+            if numbers.ndim != 2 or numbers.shape[1] != count or model.held_out is None:
+                raise ValueError("the rows for further trials do not fit the columns")
+            trials = FurtherTrials(numbers, int(arrays["trials.seed"][0]))
+        return cls(sampler, observed, arrays["repeats"], trials)

@@ -211,7 +211,8 @@ def overimputation(imputer: UncertaintyMixin, *, coverage: float = 0.9) -> Figur
 def _beliefs(imputer: UncertaintyMixin) -> Beliefs:
     if imputer.model_ is None:
         raise InputError("None of the columns seen in fit can be imputed: nothing can be shown.")
-    return Beliefs(imputer.model_, imputer.uncertainty_)
+    # A look at what is there should not train further models.
+    return Beliefs(imputer.model_, imputer.uncertainty_, further=False)
 
 
 def _drawn(

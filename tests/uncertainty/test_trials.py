@@ -1,0 +1,79 @@
+"""Small tables get further trials, so that there are cells enough to calibrate intervals by."""
+
+import numpy as np
+import pytest
+
+from grapefill import GrapeImputer
+from grapefill.training.held_out import HeldOut
+from grapefill.uncertainty import trials
+from grapefill.uncertainty.trials import SHARE, TRIALS
+
+
+def counts(held_out, features):
+    return np.bincount(held_out.feature, minlength=features)
+
+
+def test_a_small_table_has_more_cells_to_go_by(imputer, holed):
+    model, own = imputer.model_, imputer.model_.held_out
+    before = {name: array.copy() for name, array in own.arrays().items()}
+    found = imputer.uncertainty_.held_out(model)
+    observed = holed.notna().sum().to_numpy()
+    more = counts(found, 7) - counts(own, 7)
+    assert (more > 0.6 * TRIALS * SHARE * observed).all()
+    assert (more < 1.4 * TRIALS * SHARE * observed).all()
+    # The model is as it was, and the work is done once.
+    assert model.held_out is own
+    for name, array in own.arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+    assert imputer.uncertainty_.held_out(model) is found
+
+
+def test_they_are_judged_like_the_first(imputer, holed):
+    """What is said of a held-out cell is about as good as before, and not the truth."""
+    found = imputer.uncertainty_.held_out(imputer.model_)
+    for j, name in enumerate(holed):
+        mine = found.of(j)
+        if name == "word":
+            assert set(mine.truth) <= {0.0, 1.0}
+            assert 0.5 < mine.chance.mean() < 0.95
+        else:
+            assert set(mine.truth) <= set(holed[name].dropna().astype(float))
+            assert (mine.truth != mine.guess).mean() > 0.5
+
+
+def test_the_seed_decides(imputer):
+    first = imputer.uncertainty_.held_out(imputer.model_)
+    again = trials.FurtherTrials(imputer.uncertainty_.trials.numbers, 0)
+    same = trials.FurtherTrials(again.numbers, imputer.uncertainty_.trials.seed)
+    np.testing.assert_array_equal(same.held_out(imputer.model_).guess, first.guess)
+    assert not np.array_equal(again.held_out(imputer.model_).guess, first.guess)
+
+
+def test_a_file_has_what_they_need(imputer, holed, tmp_path):
+    imputer.save(tmp_path / "m.grape")
+    again = GrapeImputer.load(tmp_path / "m.grape")
+    for mine, theirs in zip(imputer.interval(holed), again.interval(holed), strict=True):
+        assert mine.equals(theirs)
+
+
+@pytest.mark.parametrize(("name", "value"), [("FEWEST_CELLS", 1), ("MOST_CELLS", 100)])
+def test_enough_cells_or_too_long(name, value, holed, quick, monkeypatch):
+    monkeypatch.setattr(trials, name, value)
+    fitted = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
+    assert fitted.uncertainty_.trials is None
+    assert fitted.uncertainty_.held_out(fitted.model_) is fitted.model_.held_out
+
+
+def test_who_is_in_a_hurry_does_without(holed, quick):
+    fitted = GrapeImputer("fast", settings=quick, time_limit=60, random_state=0).fit(holed)
+    assert fitted.uncertainty_.trials is None
+
+
+def test_joined_cells_keep_their_votes():
+    def cells(feature, votes):
+        numbers = np.arange(float(len(feature)))
+        return HeldOut(np.array(feature), numbers, numbers, numbers, numbers, np.array(votes))
+
+    both = HeldOut.joined([cells([0, 1], [[1.0], [2.0]]), cells([1], [[3.0, 4.0]])])
+    assert both.feature.tolist() == [0, 1, 1]
+    np.testing.assert_array_equal(both.votes, [[1, np.nan], [2, np.nan], [3, 4]])
