@@ -95,10 +95,10 @@ class Part:
         return _grapefill("apply", self.model, self.source, "-o", target, *workers, *more)
 
     def kills(self, times: int, seed: int) -> Iterator[dict[str, object]]:
-        """Kill the command some times, and say what came of it; stop when something is lost."""
+        """Kill the command some times, and say what came of it."""
         undisturbed = self.place / f"{self.name}-undisturbed"
         process = self.start(undisturbed)
-        begun, ended = self.watch(process)
+        begun, ended = self.watch(process, undisturbed)
         assert process.wait() == 0
         random = np.random.default_rng(seed)
         killed = tried = 0
@@ -114,29 +114,38 @@ class Part:
             # Ray replaces a worker while the command goes on; a command itself is given again.
             code = process.wait() if self.ray else self.start(target, "--overwrite").wait()
             same = code == 0 and _contents(target) == _contents(undisturbed)
-            if not same:
-                raise SystemExit(f"{self.name}: after {moment:.1f} s of {ended:.1f}, exit {code}")
             killed += 1
             yield {"moment": round(moment, 2), "whole": round(ended, 2), "same": same}
 
-    def watch(self, process: subprocess.Popen[bytes]) -> tuple[float, float]:
-        """Return after how many seconds there was something to kill, and how many it took."""
+    def watch(self, process: subprocess.Popen[bytes], target: Path) -> tuple[float, float]:
+        """Return after how many seconds there was work to disturb, and how many all of it took."""
         start = time.perf_counter()
-        begun = None if self.ray else 0.0
+        begun = None
         while process.poll() is None:
-            if begun is None and _find_below(process.pid, *WORKERS):
+            if begun is None and self.at_work(process, target):
                 begun = time.perf_counter() - start
             time.sleep(0.05)
-        ended = time.perf_counter() - start
-        return ended if begun is None else begun, ended
+        if begun is None:
+            raise SystemExit(f"{self.name}: nothing was seen that could be killed")
+        return begun, time.perf_counter() - start
+
+    def at_work(self, process: subprocess.Popen[bytes], target: Path) -> bool:
+        """Whether Ray's workers are there, or training has a state, or a file is done."""
+        if self.ray:
+            return _find_below(process.pid, *WORKERS) is not None
+        if self.name == "fit":
+            return target.with_name(f"{target.name}.checkpoint").exists()
+        return target.is_dir() and any(target.glob("*.parquet"))
 
     def kill(self, process: subprocess.Popen[bytes]) -> bool:
         """Kill the command, or one of Ray's workers below it; False if there is none."""
         victim = _find_below(process.pid, *WORKERS) if self.ray else process.pid
         if process.poll() is not None or victim is None:
             return False
-        os.kill(victim, signal.SIGKILL)
-        return self.ray or process.wait() == -signal.SIGKILL
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+            return self.ray or process.wait() == -signal.SIGKILL
+        return False
 
 
 def _grapefill(*arguments: object) -> subprocess.Popen[bytes]:

@@ -60,6 +60,12 @@ class TestPresets:
         assert model.model_.scaling.scale[-1] == pytest.approx(scale)
         assert model.model_.scaling.center[-1] == pytest.approx(unit)
 
+    def test_several_labels_share_a_scale(self):
+        X, y = table(GrapeRegressor, 20)
+        both = np.column_stack([y, 100 * y])
+        model = GrapeRegressor("paper", settings={"epochs": 1}, random_state=0).fit(X, both)
+        np.testing.assert_allclose(model.model_.scaling.scale[-2:], np.ptp(both, axis=0))
+
     @BOTH
     def test_paper_learns_a_linear_label(self, estimator):
         (X, y), (new, truth) = table(estimator, 150), table(estimator, 150, seed=1)

@@ -75,6 +75,9 @@ class GrapeEstimator(BaseEstimator):
 
         Not stored are `callbacks`, `checkpoint`, a `random_state` that is not an int, and the class
         of your own `o_edge` or `o_node`: its weights are, so give a module built like it to `load`.
+        Trees hold values that were observed. The file of a small table also has all its rows, from
+        which its intervals are to be calibrated; ask for an interval before you save, and it has
+        not.
 
         Parameters
         ----------

@@ -266,7 +266,8 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             else:
                 model = model.continued(preset)
             history = self._train(model, encoded.numbers, generator)
-            draws = self._put_aside(encoded.numbers, history, generator)
+            whole = not self.warm_start
+            draws = self._put_aside(encoded.numbers, history, generator, whole=whole)
         # Only now, so that a fit that fails leaves the imputer as it was.
         self.model_, self.history_, self._draws = model, history, draws
         self._remember(schema)
@@ -466,7 +467,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         if self.fill == "best":
             numbers = point_fills(self.schema_, parts)
         else:
-            numbers = other_fills(self._beliefs(), parts, self.fill)
+            numbers = other_fills(self._beliefs(further=False), parts, self.fill)
         return self._rebuilt(table, self._finished(table, numbers))
 
     def _rebuilt(self, table: Table, fills: dict[int, Fill]) -> Any:
@@ -496,13 +497,19 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         return np.asarray(kept, dtype=object)
 
     def _put_aside(
-        self, numbers: FloatArray, history: History, generator: torch.Generator
+        self,
+        numbers: FloatArray,
+        history: History,
+        generator: torch.Generator,
+        *,
+        whole: bool = False,
     ) -> Unlearned | None:
         """Return what it takes to learn how to draw cells, unless the fit was interrupted."""
         if history.stopped == "interrupted":
             return None
         seed = int(torch.randint(2**31, (), generator=generator))
-        return Unlearned.put_aside(numbers, seed=seed, quick=self.time_limit is not None)
+        quick = self.time_limit is not None
+        return Unlearned.put_aside(numbers, seed=seed, quick=quick, whole=whole)
 
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:

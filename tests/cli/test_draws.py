@@ -1,5 +1,6 @@
 """Draws, intervals and pooled estimates on the command line."""
 
+import csv
 import re
 
 import pytest
@@ -36,19 +37,32 @@ def test_draws_and_intervals(draws, houses, changed):
 
 def test_sets_of_categories(draws, houses):
     before, filled, sets = (
-        read_table(houses.with_name(f"houses{word}.csv")).frame
+        list(csv.DictReader(houses.with_name(f"houses{word}.csv").read_text().splitlines()))
         for word in ("", "-filled", "-filled-sets")
     )
-    assert sets.column_names == ["row", "column", "category"]
     found = {}
-    for line in sets.to_pylist():
-        found.setdefault((line["column"], line["row"] - 1), set()).add(line["category"])
-    assert "heating" in {column for column, _ in found}
-    for name in {column for column, _ in found}:
-        missing = [row for row, value in enumerate(before[name].to_pylist()) if value is None]
+    for line in sets:
+        assert list(line) == ["row", "column", "category"]
+        found.setdefault((line["column"], int(line["row"]) - 1), set()).add(line["category"])
+    # Words are those of the file.
+    assert {line["category"] for line in sets if line["column"] == "garden"} <= {"yes", "no"}
+    assert {column for column, _ in found} == {"heating", "garden"}
+    for name in ("heating", "garden"):
+        missing = [row for row, line in enumerate(before) if not line[name]]
         assert sorted(row for column, row in found if column == name) == missing
     for (name, row), categories in found.items():
-        assert str(filled[name][row].as_py()) in categories
+        assert filled[row][name] in categories
+
+
+def test_sets_of_an_earlier_run_do_not_stay(cli, houses, quick):
+    old = houses.with_name("houses-filled-sets.csv")
+    old.write_text("row,column,category\n1,heating,coal\n")
+    assert cli("impute", houses, "--interval", "0.9", *quick).code == 1
+    assert "coal" in old.read_text()
+    options = ("--interval", "0.9", "--overwrite", "--ignore", "heating", "--ignore", "garden")
+    result = cli("impute", houses, *options, *quick)
+    assert result.code == 0, result.err
+    assert not old.exists()
 
 
 def test_bounds_hold_in_draws(cli, houses, quick):

@@ -336,15 +336,22 @@ def test_a_column_unknown_in_the_drawn_rows_stays_with_the_network(
     assert (model.trials[1].cells, model.trials[1].trees, model.trials[1].share) == (0, None, 1.0)
 
 
-def test_interrupted_trees_leave_the_network() -> None:
+# In the trial, and after it.
+@pytest.mark.parametrize("forests", [1, 2 * COLUMNS + 1])
+def test_interrupted_trees_leave_the_network(forests: int) -> None:
+    seen: list[Progress] = []
+
     def interrupt(progress: Progress) -> None:
         if progress.stage == "trees":
-            raise KeyboardInterrupt
+            seen.append(progress)
+            if len(seen) == forests:
+                raise KeyboardInterrupt
 
     with pytest.warns(GrapefillWarning, match="while trees were grown"):
         model, _ = fit(callbacks=[interrupt])
     assert model.history.stopped == "interrupted"
     assert model.chain is None
+    assert model.trials == ()
     assert model.states is not None
 
 

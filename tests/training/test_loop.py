@@ -304,6 +304,26 @@ class TestRejoining:
         assert len(history.step) == 2 * joined[0] < 4000
         assert history.best_step == history.step[-1]
 
+    @pytest.mark.parametrize("patience", [2, 40])
+    def test_training_may_end_there(self, patience: int, joined: list[Any]) -> None:
+        trainer = make_trainer(
+            validation=0.3, rejoin=0.5, epochs=60, patience=patience, learning_rate=0.5
+        )
+        trainer.ends_at_rejoin = True
+        trainer.on_rejoin = lambda _: joined.append(len(trainer.history.step))
+        history = trainer.run()
+        assert joined == [len(history.step)]
+        assert len(history.step) == 30 if patience == 40 else len(history.step) < 30
+
+    def test_an_interruption_of_such_a_training_is_passed_on(self) -> None:
+        def interrupt(_: Progress) -> None:
+            raise KeyboardInterrupt
+
+        trainer = make_trainer(validation=0.3, rejoin=0.5)
+        trainer.ends_at_rejoin, trainer.callbacks = True, [interrupt]
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+
     def test_cells_that_never_join_are_not_given_away(self, joined: list[Any]) -> None:
         trainer = make_trainer(validation=0.2, rejoin=1.0)
         trainer.on_rejoin = joined.append

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
 from grapefill import GrapeImputer
+from grapefill.errors import GrapefillError
 from grapefill.training.held_out import HeldOut
-from grapefill.uncertainty import trials
+from grapefill.uncertainty import plots, trials
+from grapefill.uncertainty.fitted import Uncertainty
 from grapefill.uncertainty.trials import SHARE, TRIALS
 
 
@@ -49,11 +52,27 @@ def test_the_seed_decides(imputer):
     assert not np.array_equal(again.held_out(imputer.model_).guess, first.guess)
 
 
-def test_a_file_has_what_they_need(imputer, holed, tmp_path):
-    imputer.save(tmp_path / "m.grape")
+@pytest.mark.parametrize("before", [False, True])
+def test_a_file_has_what_they_need(before, holed, quick, tmp_path):
+    """Their cells if these were asked for, and the rows to hold them out of if not."""
+    fitted = GrapeImputer("fast", settings=quick, random_state=1).fit(holed)
+    if before:
+        fitted.interval(holed)
+    fitted.save(tmp_path / "m.grape")
     again = GrapeImputer.load(tmp_path / "m.grape")
-    for mine, theirs in zip(imputer.interval(holed), again.interval(holed), strict=True):
+    assert (again.uncertainty_.trials.found is not None) is before
+    assert again.uncertainty_.trials.numbers.shape[0] == (0 if before else len(holed))
+    for mine, theirs in zip(fitted.interval(holed), again.interval(holed), strict=True):
         assert mine.equals(theirs)
+
+
+@pytest.mark.parametrize("numbers", [torch.zeros(3, 6), torch.zeros(3), torch.zeros(0, 7)])
+def test_a_file_with_other_rows_is_refused(numbers, imputer):
+    tensors = imputer.uncertainty_.tensors()
+    wrong = {name: tensor for name, tensor in tensors.items() if ".trials." not in name}
+    wrong |= {"uncertainty.trials.numbers": numbers, "uncertainty.trials.seed": torch.zeros(1)}
+    with pytest.raises(ValueError, match="further trials"):
+        Uncertainty.from_tensors(wrong, imputer.model_)
 
 
 @pytest.mark.parametrize(("name", "value"), [("FEWEST_CELLS", 1), ("MOST_CELLS", 100)])
@@ -62,6 +81,58 @@ def test_enough_cells_or_too_long(name, value, holed, quick, monkeypatch):
     fitted = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
     assert fitted.uncertainty_.trials is None
     assert fitted.uncertainty_.held_out(fitted.model_) is fitted.model_.held_out
+
+
+@pytest.mark.parametrize("how", ["partial_fit", "warm_start"])
+def test_a_model_of_other_rows_too_does_without(how, holed, quick):
+    fitted = GrapeImputer("fast", settings=quick, random_state=0).fit(holed[:80])
+    if how == "partial_fit":
+        fitted.partial_fit(holed[80:])
+    else:
+        fitted.set_params(warm_start=True).fit(holed[20:])
+    assert fitted.uncertainty_.trials is None
+    lower, upper = fitted.interval(holed)
+    assert (lower["a"] <= upper["a"]).all()
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_without_gradients(mode, imputer):
+    again = trials.FurtherTrials(imputer.uncertainty_.trials.numbers, 5)
+    with mode():
+        found = again.held_out(imputer.model_)
+    assert found.truth.size > 2 * imputer.model_.held_out.truth.size
+
+
+def test_ctrl_c_leaves_nothing_half_done(imputer, monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    again = trials.FurtherTrials(imputer.uncertainty_.trials.numbers, 5)
+    monkeypatch.setattr("grapefill.training.loop.Trainer._report", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        again.held_out(imputer.model_)
+    assert again.found is None
+
+
+def test_a_trial_that_fails_is_left_out(imputer, monkeypatch):
+    def diverge(*args, **options):
+        raise GrapefillError("Training diverged")
+
+    again = trials.FurtherTrials(imputer.uncertainty_.trials.numbers, 5)
+    monkeypatch.setattr(trials, "hold_out_again", diverge)
+    found = again.held_out(imputer.model_)
+    np.testing.assert_array_equal(found.truth, imputer.model_.held_out.truth)
+
+
+def test_other_fills_and_plots_do_not_train(holed, quick, monkeypatch):
+    def train(*args, **options):
+        raise AssertionError
+
+    fitted = GrapeImputer("fast", fill="median", settings=quick, random_state=0).fit(holed)
+    assert fitted.uncertainty_.trials is not None
+    monkeypatch.setattr(trials, "hold_out_again", train)
+    fitted.transform(holed)
+    plots.calibration(fitted)
 
 
 def test_who_is_in_a_hurry_does_without(holed, quick):

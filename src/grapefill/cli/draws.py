@@ -16,6 +16,8 @@ from grapefill.errors import ConfigError, InputError
 from grapefill.files.places import open_output
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from grapefill.cli.columns import Plan
     from grapefill.files import TableFile
     from grapefill.imputer import GrapeImputer
@@ -58,8 +60,8 @@ def interval_paths(output: str, interval: float | None) -> list[str]:
     if output == "-":
         raise ConfigError("--interval writes files beside the filled table: name it with --output.")
     ends = [default_output(output, word) for word in ("lower", "upper")]
-    stem = Path(output).name.partition(".")[0]
-    return [*ends, str(Path(output).with_name(f"{stem}-sets.csv"))]
+    sets = Path(default_output(output, "sets"))
+    return [*ends, str(sets.with_name(sets.name.partition(".")[0] + ".csv"))]
 
 
 def write_draws(
@@ -99,16 +101,31 @@ def write_interval(
     for path, end in zip(bounds, intervals, strict=True):
         file.write(path, plan.hold(table, end), overwrite=True)
     if not intervals.sets:
+        # One of an earlier run would be taken for this one's.
+        Path(sets).unlink(missing_ok=True)
         return bounds
+    with open_output(sets) as place:
+        place.write(_sets_as_text(intervals.sets, file).encode())
+    return paths
+
+
+def _sets_as_text(sets: Mapping[Any, Mapping[int, tuple[Any, ...]]], file: TableFile) -> str:
+    """Return a line for every category that a cell may be, written as the file writes it."""
+    import pyarrow as pa
+
+    from grapefill.files.cells.write import write_values
+
     text = io.StringIO(newline="")
     lines = csv.writer(text)
     lines.writerow(["row", "column", "category"])
-    for column, cells in intervals.sets.items():
+    for column, cells in sets.items():
+        shape = file.formats.get(column)
         for row, categories in cells.items():
-            lines.writerows([row + 1, column, category] for category in categories)
-    with open_output(sets) as place:
-        place.write(text.getvalue().encode())
-    return paths
+            words = [str(category) for category in categories]
+            if shape is not None:
+                words = write_values(pa.array(categories), shape)
+            lines.writerows([row + 1, column, word] for word in words)
+    return text.getvalue()
 
 
 def pool(

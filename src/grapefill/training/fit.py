@@ -159,7 +159,14 @@ def hold_out_again(
     """
     if not wants_more(model):
         return None
-    generator = torch.Generator().manual_seed(seed)
+    # Whoever asks may have turned gradients off.
+    with torch.inference_mode(False), torch.enable_grad():
+        return _try_again(model, numbers, share, torch.Generator().manual_seed(seed))
+
+
+def _try_again(
+    model: GrapeModel, numbers: FloatArray, share: float, generator: torch.Generator
+) -> HeldOut | None:
     preset = model.preset.change(validation=share)
     again = GrapeModel.create(
         model.schema, numbers, preset, generator=generator, scaling=model.scaling

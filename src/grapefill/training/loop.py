@@ -193,7 +193,7 @@ class Trainer:
                     if self.checkpoint is not None:
                         self.checkpoint.write(self._saved())
         except KeyboardInterrupt:
-            if not self.history.step:
+            if not self.history.step or self.ends_at_rejoin:
                 raise
             self.history.stopped = "interrupted"
             warn("Training was interrupted; the weights so far are used.")

@@ -122,10 +122,9 @@ class GrapeModel:
         features = describe_features(schema, labels)
         if scaling is None:
             scaling = Scaling.fit(numbers, preset.training.scaling, discrete=features.discrete)
-        if preset.network.labels == "node":
-            # The authors do not scale labels; with scaled ones the network overfits sooner.
-            first = features.count - len(labels)
-            scaling = scaling.in_own_units([j for j in features.continuous if j >= first])
+        if preset.network.labels == "node" and labels == (0,) and o_node is None:
+            # The authors do not scale the label. Several must have one scale to share a loss.
+            scaling = scaling.in_own_units([features.count - 1])
         network = _make_network(features, labels, preset, generator, o_edge=o_edge, o_node=o_node)
         return cls(schema, preset, features, scaling, network, n_labels=len(labels))
 

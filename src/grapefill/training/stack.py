@@ -57,6 +57,7 @@ class _Choice:
     trimmed: npt.NDArray[np.bool_]
     smooth: npt.NDArray[np.bool_]
     powers: FloatArray
+    trials: tuple[ColumnTrial, ...]
 
 
 class Stack:
@@ -176,15 +177,17 @@ class Stack:
         if choice is None:
             return
         choice.growth.deadline = self.deadline
+        choice.growth.report = self._reporter(history, callbacks)
         start = model.predict_start(numbers)
         chain, _ = choice.growth.grow(
             numbers, start, choice.shares, trimmed=choice.trimmed, smooth=choice.smooth
         )
         chain.powers = choice.powers
+        model.trials = choice.trials
         model.chain = chain if any(chain.rounds) else None
 
     def try_parts(self, history: History, callbacks: Sequence[Callback] = ()) -> _Choice | None:
-        """Try the trees on the held-out cells; note what was found in the model.
+        """Try the trees on the held-out cells, which are kept in the model.
 
         Returns
         -------
@@ -232,21 +235,18 @@ class Stack:
         model.held_out = HeldOut.collect(
             numbers, self.held_out, self.start, guess, shares, powers=powers, chain=tried
         )
-        model.trials = tuple(map(_joined, model.trials, trials)) if model.trials else trials
-        return _Choice(growth, shares, trimmed, smooth, powers)
+        if model.trials:
+            trials = tuple(map(_joined, model.trials, trials))
+        return _Choice(growth, shares, trimmed, smooth, powers, trials)
 
     def _reporter(
         self, history: History, callbacks: Sequence[Callback]
     ) -> Callable[[int, int], None]:
         """Return what tells callbacks how many forests are done and how many are planned."""
-        before, last = time.perf_counter() - self.started, 0
+        before = time.perf_counter() - self.started
 
         def report(done: int, planned: int) -> None:
-            nonlocal before, last
             seconds = time.perf_counter() - self.started
-            if done <= last:
-                before = seconds
-            last = done
             step, loss = len(history.step), history.loss[-1]
             validation = history.validation[-1] if history.validation else None
             left = (seconds - before) / done * (planned - done)

@@ -117,18 +117,12 @@ class Growth:
         min_split = max(FEWEST_TO_SPLIT, -(-nodes // self.config.most_nodes))
         self._watch.start()
         with threads() as pool:
-            for n_trees in plan:
-                if not self._watch.allows(n_trees * len(columns), self.deadline):
+            for at in range(len(plan)):
+                trees = {j: self._trees(plan, at, j) for j in columns}
+                if not self._watch.allows(sum(trees.values()), self.deadline):
                     break
                 forests: dict[int, Forest] = {}
-                last = len(rounds) == len(plan) - 1
-                for j in columns:
-                    mine = n_trees
-                    if self.n_labels and not last:
-                        # All rows to predict go through these, and few trees will do.
-                        mine = -(-n_trees // 2)
-                    elif j >= shares.size - self.n_labels:
-                        mine = max(n_trees, self.config.label_trees)
+                for j, mine in trees.items():
                     if not self._watch.allows(mine, self.deadline):
                         break
                     forests[j] = self._grow_one(
@@ -148,6 +142,14 @@ class Growth:
                 rounds.append(forests)
         ones = np.ones(shares.size)
         return Chain(rounds, shares, trimmed, self.scaling, ones, self.n_labels), work.guess
+
+    def _trees(self, plan: Sequence[int], at: int, feature: int) -> int:
+        """Return how many trees a feature has in a round."""
+        if at < len(plan) - 1:
+            # All rows to predict go through these, and few trees will do.
+            return -(-plan[at] // 2) if self.n_labels else plan[at]
+        label = feature >= len(self.n_categories) - self.n_labels
+        return max(plan[at], self.config.label_trees) if label else plan[at]
 
     def try_lines(
         self, numbers: FloatArray, guess: Guess, held_out: npt.NDArray[np.bool_]

@@ -44,15 +44,15 @@ class Beliefs:
     uncertainty : Uncertainty or None
         Which values columns have, if that is known.
     further : bool
-        Whether to make further trials if the held-out cells are few.
+        Whether to make further trials if the held-out cells are few; see `Uncertainty.held_out`.
     """
 
     def __init__(
         self, model: GrapeModel, uncertainty: Uncertainty | None = None, *, further: bool = True
     ) -> None:
         held_out = model.held_out
-        if further and uncertainty is not None:
-            held_out = uncertainty.held_out(model)
+        if uncertainty is not None:
+            held_out = uncertainty.held_out(model, further=further)
         if held_out is None or not held_out.feature.size:
             raise InputError(
                 "No cells were held out when the model was fitted, so nobody knows how far off it "

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 
+from grapefill.training.held_out import HeldOut
 from grapefill.uncertainty.design import Design
 from grapefill.uncertainty.gibbs import fit_joint
-from grapefill.uncertainty.joint import Joint
+from grapefill.uncertainty.joint import Joint, starting
 from grapefill.uncertainty.trials import FurtherTrials
 from grapefill.uncertainty.wide import WideDraws
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grapefill.table.arrays import FloatArray
-    from grapefill.training.held_out import HeldOut
     from grapefill.training.model import GrapeModel
 
 # Tables with more columns are drawn from factors.
@@ -44,23 +44,30 @@ class Unlearned:
         Source of all randomness.
     quick : bool
         Whether to learn from few rows.
+    whole : bool
+        Whether the model was fitted to these rows, all of them and nothing else.
     """
 
     numbers: FloatArray
     seed: int
     quick: bool
+    whole: bool
 
     @classmethod
-    def put_aside(cls, numbers: FloatArray, *, seed: int, quick: bool) -> Self:
+    def put_aside(cls, numbers: FloatArray, *, seed: int, quick: bool, whole: bool) -> Self:
         """Keep rows of a table that a model was trained on."""
         if numbers.shape[0] > MOST_ROWS:
             random = np.random.default_rng(seed)
             numbers = numbers[np.sort(random.choice(numbers.shape[0], MOST_ROWS, replace=False))]
-        return cls(numbers, seed, quick)
+            whole = False
+        return cls(numbers, seed, quick, whole)
 
     def learn(self, model: GrapeModel) -> Uncertainty:
         """Learn from the rows, with the model that was trained on them."""
-        return Uncertainty.fit(model, self.numbers, seed=self.seed, quick=self.quick)
+        learned = Uncertainty.fit(model, self.numbers, seed=self.seed, quick=self.quick)
+        if self.quick or not self.whole:
+            return learned
+        return replace(learned, trials=FurtherTrials.if_needed(model, self.numbers, self.seed))
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ class Uncertainty:
         seed : int
             Source of all randomness.
         quick : bool
-            Whether to learn draws from at most 2,000 rows, and to do without further trials.
+            Whether to learn draws from at most 2,000 rows.
         """
         observed, repeats = {}, np.zeros(numbers.shape[1], dtype=bool)
         for j in model.features.continuous:
@@ -114,21 +121,33 @@ class Uncertainty:
             sampler = WideDraws.fit(model, numbers, seed=seed)
         else:
             sampler = fit_joint(model, numbers, seed=seed, quick=quick)
-        trials = None if quick else FurtherTrials.if_needed(model, numbers, seed)
-        return cls(sampler, observed, repeats, trials)
+        return cls(sampler, observed, repeats)
 
-    def held_out(self, model: GrapeModel) -> HeldOut | None:
-        """Return the held-out cells of a model, and further ones if they are few."""
-        return model.held_out if self.trials is None else self.trials.held_out(model)
+    def held_out(self, model: GrapeModel, *, further: bool = True) -> HeldOut | None:
+        """Return the held-out cells of a model, and further ones if they are few.
+
+        Parameters
+        ----------
+        model : GrapeModel
+            The model.
+        further : bool
+            Whether to make the trials that this takes; without, those are used that were made.
+        """
+        if self.trials is None:
+            return model.held_out
+        return self.trials.held_out(model) if further else self.trials.found or model.held_out
 
     def tensors(self) -> dict[str, Tensor]:
         """Return tensors, by name, for a model file."""
         arrays = {f"draws.{name}": array for name, array in self.sampler.arrays().items()}
         arrays |= {f"observed.{j}": values for j, values in self.observed.items()}
         arrays["repeats"] = self.repeats
-        if self.trials is not None:
+        if self.trials is not None and self.trials.found is None:
             arrays["trials.numbers"] = self.trials.numbers
             arrays["trials.seed"] = np.array([self.trials.seed])
+        elif self.trials is not None and self.trials.found is not None:
+            found = self.trials.found.arrays()
+            arrays |= {f"trials.found.{name}": array for name, array in found.items()}
         return {
             PREFIX + name: torch.from_numpy(np.ascontiguousarray(array))
             for name, array in arrays.items()
@@ -144,11 +163,7 @@ class Uncertainty:
         }
         if not arrays:
             return None
-        draws = {
-            name.removeprefix("draws."): array
-            for name, array in arrays.items()
-            if name.startswith("draws.")
-        }
+        draws = starting(arrays, "draws.")
         count = model.features.count
         sampler: Joint | WideDraws
         if "size" in draws:
@@ -159,10 +174,18 @@ class Uncertainty:
         observed = {j: arrays[f"observed.{j}"] for j in model.features.continuous}
         if arrays["repeats"].shape != (count,) or not all(v.size for v in observed.values()):
             raise ValueError("the observed values do not fit the columns")
-        trials = None
-        if "trials.numbers" in arrays:
-            numbers = arrays["trials.numbers"]
-            if numbers.ndim != 2 or numbers.shape[1] != count or model.held_out is None:
-                raise ValueError("the rows for further trials do not fit the columns")
-            trials = FurtherTrials(numbers, int(arrays["trials.seed"][0]))
+        trials = _restored_trials(starting(arrays, "trials."), count)
         return cls(sampler, observed, arrays["repeats"], trials)
+
+
+def _restored_trials(arrays: dict[str, npt.NDArray[Any]], count: int) -> FurtherTrials | None:
+    """Rebuild trials that were made, or are to be made; raises ValueError if they do not fit."""
+    found = starting(arrays, "found.")
+    if found:
+        return FurtherTrials(np.empty((0, count)), 0, HeldOut.from_arrays(found, count))
+    if not arrays:
+        return None
+    numbers, seed = arrays["numbers"], arrays["seed"]
+    if numbers.ndim != 2 or numbers.shape[1] != count or not numbers.shape[0]:
+        raise ValueError("the rows for further trials do not fit the columns")
+    return FurtherTrials(numbers.astype(np.float64), int(seed[0]))

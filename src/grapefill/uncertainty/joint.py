@@ -154,8 +154,8 @@ class Joint:
         """Rebuild from `arrays`; raises ValueError if they do not fit."""
         columns = []
         for j, k in enumerate(design.n_categories):
-            mine = _starting(arrays, f"{j}.")
-            trees = _starting(mine, "trees.")
+            mine = starting(arrays, f"{j}.")
+            trees = starting(mine, "trees.")
             forest = None
             if trees:
                 read = tuple(trees.pop("columns").tolist())
@@ -327,7 +327,8 @@ def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray
     return drawn
 
 
-def _starting(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
+def starting(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it."""
     return {
         name.removeprefix(prefix): array
         for name, array in arrays.items()

@@ -146,7 +146,8 @@ class UncertaintyMixin:
         """Return intervals that hold the missing cells as often as asked for.
 
         They are calibrated on observed cells that were held out at fit, column by column
-        (conformal prediction).
+        (conformal prediction). A small table has few of them; then, the first time, three models
+        like this one are trained with other cells held out, unless there is a ``time_limit``.
 
         Parameters
         ----------
@@ -224,9 +225,9 @@ class UncertaintyMixin:
         parts = predict_holes(self.model_, table, graph_from=self.graph_from, strangers=strangers)
         return list(parts)
 
-    def _beliefs(self) -> Beliefs:
+    def _beliefs(self, *, further: bool = True) -> Beliefs:
         assert self.model_ is not None
-        return Beliefs(self.model_, self.uncertainty_)
+        return Beliefs(self.model_, self.uncertainty_, further=further)
 
     def _labels(self, table: Table) -> dict[int, Any]:
         return dict(enumerate(range(table.n_columns) if table.names is None else table.names))

@@ -7,11 +7,13 @@ prediction; Vovk: Cross-conformal predictors, 2015), when intervals are first as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from grapefill.errors import GrapefillError
 from grapefill.training.fit import hold_out_again
 from grapefill.training.held_out import HeldOut
 
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
     from grapefill.table.arrays import FloatArray
     from grapefill.training.model import GrapeModel
 
-# A column with fewer held-out cells than that needs more, in a table that trains in seconds.
+# Where most columns have fewer held-out cells than that, and the table trains quickly.
 FEWEST_CELLS = 50
-MOST_CELLS = 50_000
+MOST_CELLS = 20_000
 TRIALS = 3
 SHARE = 0.25
 
@@ -36,11 +38,13 @@ class FurtherTrials:
         The encoded rows that the model was fitted to.
     seed : int
         Source of all randomness.
+    found : HeldOut or None
+        The held-out cells of the model and of the trials, once they were made.
     """
 
     numbers: FloatArray
     seed: int
-    _found: HeldOut | None = None
+    found: HeldOut | None = field(default=None, repr=False)
 
     @classmethod
     def if_needed(cls, model: GrapeModel, numbers: FloatArray, seed: int) -> Self | None:
@@ -48,14 +52,17 @@ class FurtherTrials:
         if model.held_out is None or numbers.size > MOST_CELLS:
             return None
         counts = np.bincount(model.held_out.feature, minlength=model.features.count)
-        return cls(numbers, seed) if counts.min() < FEWEST_CELLS else None
+        return cls(numbers, seed) if np.median(counts) < FEWEST_CELLS else None
 
     def held_out(self, model: GrapeModel) -> HeldOut:
         """Return the held-out cells of a model and of the further trials."""
         assert model.held_out is not None
-        if self._found is None:
-            seeds = np.random.SeedSequence((self.seed, 2)).generate_state(TRIALS).tolist()
-            trials = [hold_out_again(model, self.numbers, share=SHARE, seed=seed) for seed in seeds]
-            cells = [trial for trial in trials if trial is not None]
-            self._found = HeldOut.joined([model.held_out, *cells])
-        return self._found
+        if self.found is None:
+            cells = [model.held_out]
+            for seed in np.random.SeedSequence((self.seed, 2)).generate_state(TRIALS).tolist():
+                # A training that diverges by bad luck is no reason to give nothing.
+                with contextlib.suppress(GrapefillError):
+                    trial = hold_out_again(model, self.numbers, share=SHARE, seed=seed)
+                    cells += [] if trial is None else [trial]
+            self.found = HeldOut.joined(cells)
+        return self.found
