@@ -220,6 +220,8 @@ def with_text(text):
     [
         (b"", "is empty"),
         (b"PK", "cut short"),
+        # The length of its header begins like a pickle.
+        (b"\x80\x04\0\0\0\0\0\0" + b'{"__metadata__":', "cut short"),
         (pickle.dumps(Bomb()), "pickle"),
         (torch_file(), "torch.save"),
         (zip_file(), "zip"),

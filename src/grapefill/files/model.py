@@ -244,8 +244,8 @@ def _read_header(path: str | os.PathLike[str], data: bytes) -> tuple[dict[str, A
     header_end = 8 + int.from_bytes(data[:8], "little")
     if len(data) < 8 or header_end > len(data):
         for start, kind in _FOREIGN_STARTS:
-            # A model file may begin with any byte (it is a length), but is then not too short.
-            if data.startswith(start):
+            # A model file may begin with any byte (it is a length), but then a brace follows.
+            if data.startswith(start) and data[8:9] != b"{":
                 raise _foreign(path, f"it looks like {kind}")
         raise _damaged(path, "it is cut short, or not a model file at all")
     try:
