@@ -76,7 +76,7 @@ def fit_model(
     """
     started = time.perf_counter()
     stack = None
-    if wants_more(model):
+    if _wants_more(model):
         stack = Stack(
             model,
             numbers,
@@ -121,7 +121,7 @@ def fit_model(
     return history
 
 
-def wants_more(model: GrapeModel) -> bool:
+def _wants_more(model: GrapeModel) -> bool:
     """Whether other parts than the network can be tried.
 
     Without held-out cells nobody could tell if they are any good, and a user's own O_edge or O_node
@@ -157,7 +157,7 @@ def hold_out_again(
     HeldOut or None
         What was predicted of the cells; None if such a model has no trial.
     """
-    if not wants_more(model):
+    if not _wants_more(model):
         return None
     # Whoever asks may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad():
