@@ -142,9 +142,10 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "label-ablation": Experiment(
         "labels",
-        'End-to-end against impute-then-predict, with preset "paper" for 2,000 steps.',
+        'End-to-end against impute-then-predict with the same network: preset "paper" for labels, '
+        "20,000 steps of 1,024 rows at most.",
         UCI,
-        ("grapefill paper, short", "grapefill paper, short, then linear"),
+        ("grapefill paper, batches", "grapefill paper, batches, then linear"),
         THIRTY,
     ),
     "time": Experiment(

@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.baselines.decision_tree import SurrogateTree
 from benchmarks.data import CLASSES, NUMBERS, UCI, load_labelled
 from benchmarks.methods import METHODS as IMPUTERS
-from benchmarks.methods import SHORT, chained_extra_trees, grapefill
+from benchmarks.methods import chained_extra_trees, grapefill
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes, settings_of
 from benchmarks.runner import run_missing
 from grapefill import GrapeClassifier, GrapeRegressor
@@ -47,6 +47,9 @@ TREES = (
     "random forest",
 )
 BINS = 10
+# The paper's epochs, but with batches, and its network for labels.
+BATCHES = {"max_steps": 20_000, "batch_rows": 1_024}
+LABEL_NETWORK = {"layers": 2, "width": 16, "edge_width": 16, "head_width": 0}
 
 
 @dataclass(frozen=True)
@@ -124,10 +127,10 @@ class ImputeThenLinear:
         return last.predict_proba(self.filled) if self.classes else last.predict(self.filled)
 
 
-def _then_linear(imputer: str) -> Method:
+def _then_linear(imputer: Callable[[int], Any]) -> Method:
     return Method(
-        lambda seed: ImputeThenLinear(IMPUTERS[imputer](seed), classes=False),
-        lambda seed: ImputeThenLinear(IMPUTERS[imputer](seed), classes=True),
+        lambda seed: ImputeThenLinear(imputer(seed), classes=False),
+        lambda seed: ImputeThenLinear(imputer(seed), classes=True),
         transductive=True,
     )
 
@@ -167,7 +170,7 @@ METHODS = {
         lambda seed: SurrogateTree(classes=True, seed=seed),
     ),
     **{
-        f"{name}, then linear": _then_linear(name)
+        f"{name}, then linear": _then_linear(IMPUTERS[name])
         for name in ("mean", "knn", "mice", "mice, 3 rounds", "svd", "spectral", "gain")
     },
     "grapefill default, then linear": Method(
@@ -178,8 +181,10 @@ METHODS = {
     "grapefill default": _of_grapefill("default", transductive=True),
     "grapefill default, new rows": _of_grapefill("default", transductive=False),
     "grapefill paper": _of_grapefill("paper", transductive=True),
-    "grapefill paper, short": _of_grapefill("paper", transductive=True, **SHORT),
-    "grapefill paper, short, then linear": _then_linear("grapefill paper, short"),
+    "grapefill paper, batches": _of_grapefill("paper", transductive=True, **BATCHES),
+    "grapefill paper, batches, then linear": _then_linear(
+        lambda seed: grapefill("paper", seed, **BATCHES, **LABEL_NETWORK)
+    ),
 }
 USUAL = [
     *TREES,

@@ -21,7 +21,7 @@ IMPUTATION = {
 # MAE of labels at 30% missing, from the ablation.
 LABELS = {
     "grapefill paper": _row(7.88, 1.65, 3.39, 0.163, 0.007, 4.61, 4.23, 0.535, 4.72),
-    "grapefill paper, short, then linear": _row(
+    "grapefill paper, batches, then linear": _row(
         9.36, 2.59, 3.80, 0.181, 0.004, 4.80, 4.48, 0.524, 9.02
     ),
 }
@@ -38,8 +38,8 @@ ABLATION = {
     ),
 }
 LABEL_ABLATION = {
-    "grapefill paper, short": LABELS["grapefill paper"],
-    "grapefill paper, short, then linear": LABELS["grapefill paper, short, then linear"],
+    "grapefill paper, batches": LABELS["grapefill paper"],
+    "grapefill paper, batches, then linear": LABELS["grapefill paper, batches, then linear"],
 }
 # Seconds at test time, on the authors' machine.
 TIME = {

@@ -23,7 +23,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 YARDSTICK = {
     "labels": "mean, then linear",
     "label-levels": "mean, then linear",
-    "label-ablation": "grapefill paper, short, then linear",
+    "label-ablation": "grapefill paper, batches, then linear",
     "time": None,
     "ratings": "biases",
 }

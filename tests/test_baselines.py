@@ -17,6 +17,7 @@ from benchmarks.baselines.soft_impute import SoftImpute, Spectral
 from benchmarks.labels import METHODS as LABEL_METHODS
 from benchmarks.ratings.biases import Biases, FittedBiases
 from benchmarks.ratings.data import Ratings, load_ratings, made_up, root_mean_square
+from benchmarks.ratings.factors import GraphFactors
 from benchmarks.ratings.gc_mc import GCMC
 from benchmarks.ratings.grape import GrapeRatings, RatingGraph
 from benchmarks.ratings.igmc import IGMC
@@ -145,6 +146,12 @@ class TestRatings:
             (GrapeRatings(steps=40, members=1), 0.9),
             (GrapeRatings(steps=40, members=1, discrete=False), 0.9),
             (GrapeRatings(steps=20, members=1, discrete=False, on_biases=True), 0.9),
+            (GrapeRatings(steps=20, members=1, discrete=False, on_biases=True, places=4), 0.9),
+            (
+                GrapeRatings(steps=20, members=1, discrete=False, on_biases=True, factor_rounds=40),
+                0.9,
+            ),
+            (GraphFactors(rounds=40, places=4), 0.9),
             (GCMC(steps=30), 0.9),
             (IGMC(steps=60, batch=10, most_nodes=8, rate=0.01), 0.9),
         ],

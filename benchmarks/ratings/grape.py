@@ -11,7 +11,9 @@ different seeds, and the predictions are averaged.
 Most users and items have few ratings, and what a network must learn first is their means. With
 `on_biases` it starts from there: an edge is the rest that `benchmarks.ratings.biases` leaves,
 fitted anew in every step to the edges that dropout keeps, and O_edge, which starts at zero,
-predicts the rest of the others.
+predicts the rest of the others. With `places` INIT knows where in the graph a node is; with
+`factor_rounds` the prediction is a mean with that of `benchmarks.ratings.factors`, its weight
+chosen on the held-out tenth.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from benchmarks.ratings.biases import FittedBiases, choose_strengths
 from benchmarks.ratings.data import Ratings, root_mean_square
+from benchmarks.ratings.factors import GraphFactors
+from benchmarks.ratings.places import find_places
 from grapefill.graph.attributes import EdgeAttributes, finish
 from grapefill.graph.edges import PairList
 from grapefill.nn import NetworkConfig
@@ -32,6 +36,8 @@ from grapefill.nn.config import linear, normal
 from grapefill.nn.conv import BipartiteConv, EdgeState
 
 EVERY = 10
+# Weights of the network that are tried beside factors.
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class RatingGraph(PairList, EdgeAttributes):
@@ -88,10 +94,30 @@ def _unit(ratings: Ratings) -> Tensor:
 
 
 class RatingNetwork(nn.Module):
-    """INIT, layers of message passing, and O_edge."""
+    """INIT, layers of message passing, and O_edge.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        What it is to learn from.
+    config : NetworkConfig
+        Layers and widths.
+    generator : torch.Generator
+        Source of the first weights.
+    discrete : bool
+        Whether an edge is a one-hot level or a number.
+    places : int
+        Singular vectors that tell INIT where a node is.
+    """
 
     def __init__(
-        self, ratings: Ratings, config: NetworkConfig, generator: torch.Generator, *, discrete: bool
+        self,
+        ratings: Ratings,
+        config: NetworkConfig,
+        generator: torch.Generator,
+        *,
+        discrete: bool,
+        places: int = 0,
     ) -> None:
         super().__init__()
         self.discrete = discrete
@@ -99,6 +125,11 @@ class RatingNetwork(nn.Module):
         width, edge_inputs = config.width, levels
         self.user = normal(1, width, generator)
         self.items = normal(ratings.n_items, width, generator)
+        found = find_places(ratings, places) if places else ()
+        self.places = [torch.from_numpy(side).float() for side in found]
+        self.from_places = nn.ModuleList(
+            linear(side.shape[1], width, generator) for side in self.places
+        )
         self.convs = nn.ModuleList()
         for layer in range(config.layers):
             last = layer == config.layers - 1
@@ -118,6 +149,9 @@ class RatingNetwork(nn.Module):
     def forward(self, graph: RatingGraph, pairs: Ratings, dropout: float = 0.0) -> Tensor:
         """Return logits of levels, or scaled ratings, of pairs of a user and an item."""
         users, items = self.user.expand(graph.n_observations, -1), self.items
+        if self.from_places:
+            of_users, of_items = self.from_places
+            users, items = users + of_users(self.places[0]), items + of_items(self.places[1])
         edges = EdgeState(None, None)
         for conv in self.convs:
             users, items, edges = conv(graph, users, items, edges)
@@ -146,6 +180,10 @@ class GrapeRatings:
         Networks whose predictions are averaged.
     on_biases : bool
         Whether numbers are what biases of users and items leave.
+    places : int
+        Singular vectors that tell INIT where a node is.
+    factor_rounds : int
+        Gibbs samples of the factors beside the network; 0 for none.
     """
 
     seed: int = 0
@@ -159,23 +197,36 @@ class GrapeRatings:
     decay: float = 0.01
     members: int = 3
     on_biases: bool = False
+    places: int = 0
+    factor_rounds: int = 0
 
     def fit_predict(self, train: Ratings, asked: Ratings) -> Tensor:
         """Return the predicted ratings of other pairs."""
         generator = torch.Generator().manual_seed(self.seed)
         rest, held_out = train.split(0.1, generator)
         self.strengths = choose_strengths(rest, held_out) if self.on_biases else None
-        self.errors: dict[str, list[float]] = {"expectation": [], "mode": []}
-        self._train(rest, generator, watch=held_out)
-        lowest = {how: min(errors) for how, errors in self.errors.items() if errors}
-        self.decoding = min(lowest, key=lambda how: lowest[how])
-        best = self.errors[self.decoding].index(lowest[self.decoding]) + 1
-        self.chosen_steps = best * EVERY
+        watched: list[dict[str, Tensor]] = []
+        self._train(rest, generator, watch=held_out, watched=watched)
+        errors = {
+            (root_mean_square(predicted, held_out), check, how)
+            for check, said in enumerate(watched)
+            for how, predicted in said.items()
+        }
+        _, best, self.decoding = min(errors)
+        self.chosen_steps = (best + 1) * EVERY
         predictions = []
         for _ in range(self.members):
             network = self._train(train, generator, stop=self.chosen_steps)
             predictions.append(self._predict(network, train, asked)[self.decoding])
-        return torch.stack(predictions).mean(0)
+        said = torch.stack(predictions).mean(0)
+        if not self.factor_rounds:
+            return said
+        factors = GraphFactors(self.seed, self.factor_rounds)
+        mine, other = watched[best][self.decoding], factors.choose(rest, held_out)
+        self.share = min(
+            SHARES, key=lambda w: root_mean_square(w * mine + (1 - w) * other, held_out)
+        )
+        return self.share * said + (1 - self.share) * factors.predict(train, asked)
 
     def _train(
         self,
@@ -183,6 +234,7 @@ class GrapeRatings:
         generator: torch.Generator,
         *,
         watch: Ratings | None = None,
+        watched: list[dict[str, Tensor]] | None = None,
         stop: int | None = None,
     ) -> RatingNetwork:
         config = NetworkConfig(
@@ -195,7 +247,9 @@ class GrapeRatings:
             directed_edges=False,
             shared_directions=False,
         )
-        network = RatingNetwork(ratings, config, generator, discrete=self.discrete)
+        network = RatingNetwork(
+            ratings, config, generator, discrete=self.discrete, places=self.places
+        )
         optimizer = torch.optim.AdamW(
             network.parameters(), lr=self.rate, weight_decay=self.decay, fused=True
         )
@@ -213,12 +267,10 @@ class GrapeRatings:
             keep = min(0.95, step / (step + 10))
             for mean, parameter in zip(average, network.parameters(), strict=True):
                 mean.lerp_(parameter.detach(), 1 - keep)
-            if watch is not None and step % EVERY == 0:
+            if watch is not None and watched is not None and step % EVERY == 0:
                 averaged = copy.deepcopy(network)
                 _give(averaged, average)
-                said = self._predict(averaged, ratings, watch)
-                for how, predicted in said.items():
-                    self.errors[how].append(root_mean_square(predicted, watch))
+                watched.append(self._predict(averaged, ratings, watch))
         _give(network, average)
         return network
 

@@ -10,6 +10,7 @@ from benchmarks.budget import is_whole, steps
 from benchmarks.data import data_folder
 from benchmarks.ratings.biases import Biases
 from benchmarks.ratings.data import NAMES, load_ratings, made_up, root_mean_square
+from benchmarks.ratings.factors import GraphFactors
 from benchmarks.ratings.gc_mc import GCMC
 from benchmarks.ratings.grape import GrapeRatings
 from benchmarks.ratings.igmc import IGMC
@@ -23,6 +24,7 @@ __all__ = ["DATASETS", "METHODS", "METRICS", "RESULTS", "allows", "measure", "sh
 RESULTS = ResultFile("ratings", ("dataset", "method", "seed"))
 METRICS = ("rmse",)
 DATASETS = (*NAMES, "made-up")
+ON_BIASES = {"discrete": False, "on_biases": True, "width": 32, "rate": 0.002, "dropout": 0.5}
 
 
 def _grape(seed: int, **settings: Any) -> GrapeRatings:
@@ -35,8 +37,11 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "biases": Biases,
     "grape, discrete": lambda seed: _grape(seed, discrete=True),
     "grape, continuous": lambda seed: _grape(seed, discrete=False),
-    "grape, on biases": lambda seed: _grape(
-        seed, discrete=False, on_biases=True, width=32, rate=0.002, dropout=0.5
+    "grape, on biases": lambda seed: _grape(seed, **ON_BIASES),
+    "grape, with places": lambda seed: _grape(seed, **ON_BIASES, places=20),
+    "graph factors": lambda seed: GraphFactors(seed, steps(400)),
+    "grape, with places, beside factors": lambda seed: _grape(
+        seed, **ON_BIASES, places=20, factor_rounds=steps(400)
     ),
     "gc-mc": lambda seed: GCMC(seed, steps(200)),
     "igmc": lambda seed: IGMC(seed, steps(2000)),

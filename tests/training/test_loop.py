@@ -349,6 +349,12 @@ def test_large_tables_hold_out_only_as_many_as_it_takes() -> None:
     assert ((held_out > 150) & (held_out < 250)).all()
 
 
+def test_long_tables_hold_out_a_small_share() -> None:
+    trainer = make_trainer(n_rows=30_000, n_categories=(0, 0), validation=0.5)
+    share = trainer.held_out.sum(0) / trainer.truth.observed.sum(0)
+    assert ((share > 0.018) & (share < 0.022)).all()
+
+
 def test_the_bar_says_when_trees_are_grown(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBar() as bar:
         bar(Progress(1, 1, 0.5, None, 1.0, 0.0))

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 # A batch with too many cells gets fewer rows than it should, but not fewer than that: the state of
 # a feature is a mean over the rows.
 FEWEST_ROWS = 256
-# Held-out cells of a column that are enough to tell one way of filling it from another.
-MOST_HELD_OUT = 200
+# Held-out cells of a column that are enough to tell one way of filling it from another: that many,
+# or a small share of many cells, with which differences of one percent can be told, and at most so
+# many.
+ENOUGH_HELD_OUT, SMALL_SHARE, MOST_HELD_OUT = 200, 0.02, 2_000
 
 
 def hold_out(
@@ -40,12 +42,13 @@ def hold_out(
     if not share:
         return torch.zeros_like(cells.observed)
     chance = torch.rand(cells.observed.shape, generator=generator)
-    enough = MOST_HELD_OUT / cells.observed.sum(0).clamp(min=1)
-    rate = enough.clamp(max=share)
+    count = cells.observed.sum(0)
+    enough = (SMALL_SHARE * count).clamp(min=ENOUGH_HELD_OUT, max=MOST_HELD_OUT)
+    rate = (enough / count.clamp(min=1)).clamp(max=share)
     held_out = (chance.to(cells.observed.device) < rate) & cells.observed
     if only_last is not None:
         held_out[:, :-only_last] = False
-    all_gone = held_out.sum(0) == cells.observed.sum(0)
+    all_gone = held_out.sum(0) == count
     return held_out & ~all_gone
 
 
