@@ -15,7 +15,6 @@ tell it from biases, and sampled it drifts to zero. With `uneven`, :math:`\alpha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import torch
@@ -26,15 +25,14 @@ from torch import Tensor
 from benchmarks.ratings.data import Ratings, root_mean_square
 from benchmarks.ratings.places import find_places
 
-# What is tried.
-RANKS, NOISES, UNEVEN = (2, 8), (0.45, 0.6), (False, True)
+RANK, NOISE = 8, 0.6
 # Strength of the gamma priors, and of the normal prior of B.
 DEGREES, RIDGE = 8.0, 20.0
 
 
 @dataclass
 class GraphFactors:
-    """Predicts ratings by factors; how many, and how much noise, is seen on a tenth of them.
+    """Predicts ratings by factors; whether noise is even is seen on a tenth of the ratings.
 
     Parameters
     ----------
@@ -59,13 +57,10 @@ class GraphFactors:
     def choose(self, rest: Ratings, held_out: Ratings) -> Tensor:
         """Choose what predicts held-out ratings best, and return those predictions."""
         tried = {}
-        for how in product(RANKS, NOISES, UNEVEN):
-            self.rank, self.noise, self.uneven = how
-            tried[how] = self.predict(rest, held_out)
-        errors = {how: root_mean_square(said, held_out) for how, said in tried.items()}
-        best = min(errors, key=lambda how: errors[how])
-        self.rank, self.noise, self.uneven = best
-        return tried[best]
+        for self.uneven in (False, True):
+            tried[self.uneven] = self.predict(rest, held_out)
+        self.uneven = min(tried, key=lambda how: root_mean_square(tried[how], held_out))
+        return tried[self.uneven]
 
     def predict(self, train: Ratings, asked: Ratings) -> Tensor:
         """Return predictions, with what was chosen."""
@@ -156,8 +151,8 @@ class Sampler:
         self.user, self.item, self.rating = train.user.numpy(), train.item.numpy(), rating
         self.shape = (train.n_users, train.n_items)
         places = find_places(train, settings.places)
-        self.users, self.items = (Side(side, settings.rank, random) for side in places)
-        self.precision = np.full_like(rating, 1 / settings.noise)
+        self.users, self.items = (Side(side, RANK, random) for side in places)
+        self.precision = np.full_like(rating, 1 / NOISE)
         self.steady = np.ones(train.n_items)
 
     def round(self) -> None:
@@ -167,11 +162,11 @@ class Sampler:
         self.users.sample(self.items, weights, weighted)
         self.items.sample(self.users, weights.T.tocsr(), weighted.T.tocsr())
         if self.settings.uneven:
-            off = np.square(self.rating - self.mean(self.user, self.item)) / self.settings.noise
+            off = np.square(self.rating - self.mean(self.user, self.item)) / NOISE
             of_user = self._sample_steady(self.user, off * self.steady[self.item], self.shape[0])
             self.steady = self._sample_steady(self.item, off * of_user[self.user], self.shape[1])
             relative = of_user[self.user] * self.steady[self.item]
-            self.precision = relative / self.settings.noise
+            self.precision = relative / NOISE
 
     def _sample_steady(self, node: np.ndarray, off: np.ndarray, nodes: int) -> np.ndarray:
         """Sample how precise nodes are, given squared errors in units of the usual one."""
