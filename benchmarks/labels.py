@@ -28,11 +28,12 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.baselines.decision_tree import SurrogateTree
 from benchmarks.data import CLASSES, NUMBERS, UCI, load_labelled
 from benchmarks.methods import METHODS as IMPUTERS
-from benchmarks.methods import chained_extra_trees, grapefill
+from benchmarks.methods import SHORT, chained_extra_trees, grapefill
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes, settings_of
 from benchmarks.runner import run_missing
 from grapefill import GrapeClassifier, GrapeRegressor
 from grapefill.evaluate import draw_mask
+from grapefill.training import get_preset
 
 if TYPE_CHECKING:
     import argparse
@@ -47,9 +48,8 @@ TREES = (
     "random forest",
 )
 BINS = 10
-# The paper's epochs, but with batches, and its network for labels.
-BATCHES = {"max_steps": 20_000, "batch_rows": 1_024}
-LABEL_NETWORK = {"layers": 2, "width": 16, "edge_width": 16, "head_width": 0}
+# As many steps as the paper has epochs, each on some rows.
+BATCHES = SHORT | {"max_steps": 20_000}
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ METHODS = {
     "grapefill paper": _of_grapefill("paper", transductive=True),
     "grapefill paper, batches": _of_grapefill("paper", transductive=True, **BATCHES),
     "grapefill paper, batches, then linear": _then_linear(
-        lambda seed: grapefill("paper", seed, **BATCHES, **LABEL_NETWORK)
+        lambda seed: grapefill(get_preset("paper", labels=True), seed, **BATCHES)
     ),
 }
 USUAL = [

@@ -27,6 +27,7 @@ from grapefill import GrapeImputer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from grapefill.training import Preset
 
 # For ablations, which need many fits: a tenth of the paper's steps, on a thousand rows at most.
 SHORT = {"max_steps": 2_000, "batch_rows": 1_024}
@@ -108,7 +109,7 @@ def _mice(seed: int, rounds: int) -> Any:
     return OnNumbers(IterativeImputer(max_iter=rounds, random_state=seed))
 
 
-def grapefill(preset: str, seed: int, **settings: Any) -> GrapeImputer:
+def grapefill(preset: str | Preset, seed: int, **settings: Any) -> GrapeImputer:
     """Return one of grapefill's presets, trained for as long as the budget allows."""
     if not is_whole():
         settings |= {"max_steps": steps(1000), "rounds": 1, "trees": 2}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix
+from scipy.special import digamma
 
 from benchmarks.baselines import decision_tree
 from benchmarks.baselines.decision_tree import SurrogateTree, rpart_version
@@ -17,10 +19,11 @@ from benchmarks.baselines.soft_impute import SoftImpute, Spectral
 from benchmarks.labels import METHODS as LABEL_METHODS
 from benchmarks.ratings.biases import Biases, FittedBiases
 from benchmarks.ratings.data import Ratings, load_ratings, made_up, root_mean_square
-from benchmarks.ratings.factors import GraphFactors
+from benchmarks.ratings.factors import GraphFactors, Side, sample_normal
 from benchmarks.ratings.gc_mc import GCMC
 from benchmarks.ratings.grape import GrapeRatings, RatingGraph
 from benchmarks.ratings.igmc import IGMC
+from benchmarks.ratings.places import find_places
 from grapefill.evaluate import draw_mask
 
 
@@ -189,6 +192,52 @@ class TestRatings:
         for user, item in zip(graph.user, graph.item, strict=True):
             assert not ((graph.source == user) & (graph.target == item)).any()
         assert len(graph.source) % 2 == 0
+
+    def test_places_tell_communities_apart(self):
+        random = np.random.default_rng(0)
+        camp = np.arange(40) % 2
+        edges = random.random((40, 40)) < np.where(camp[:, None] == camp, 0.5, 0.05)
+        user, item = (torch.from_numpy(at) for at in np.nonzero(edges))
+        ratings = Ratings(user, item, torch.zeros_like(user), torch.ones(1), 40, 40)
+        for side in find_places(ratings, 2):
+            apart = side[camp == 1].mean(axis=0) - side[camp == 0].mean(axis=0)
+            assert np.abs(apart[:2]).max() > 1.5
+
+    def test_factors_know_that_what_is_rated_tells_how(self):
+        random = np.random.default_rng(0)
+        taste, genre = random.normal(size=(80, 1)), random.normal(size=(60, 1))
+        edges = random.random((80, 60)) < 1 / (1 + np.exp(2.5 - 3 * taste * genre.T))
+        level = np.clip(np.rint(2 + 1.5 * taste + 0.5 * random.normal(size=(80, 60))), 0, 4)
+        user, item = np.nonzero(edges)
+        whole = Ratings(
+            *(torch.from_numpy(each) for each in (user, item, level[edges].astype(int))),
+            torch.arange(5.0),
+            80,
+            60,
+        )
+        train, test = whole.split(0.7, torch.Generator().manual_seed(0))
+        error = root_mean_square(GraphFactors(rounds=100, places=2).fit_predict(train, test), test)
+        assert error < 0.97 * root_mean_square(Biases().fit_predict(train, test), test)
+
+    def test_factors_are_sampled_from_their_posterior(self):
+        random = np.random.default_rng(0)
+        inner = np.array([[2.0, 0.5], [0.5, 1.0]])
+        right = np.array([1.0, -1.0])
+        many = sample_normal(np.tile(inner, (20_000, 1, 1)), np.tile(right, (20_000, 1)), random)
+        assert many.mean(axis=0) == pytest.approx(np.linalg.solve(inner, right), abs=0.05)
+        assert np.cov(many.T) == pytest.approx(np.linalg.inv(inner), abs=0.05)
+
+    def test_without_ratings_factors_follow_their_prior(self):
+        random = np.random.default_rng(0)
+        side, other = (Side(random.normal(size=(3, 2)), 1, random) for _ in range(2))
+        nothing = csr_matrix((3, 3))
+        found = []
+        for _ in range(3000):
+            side.sample(other, nothing, nothing)
+            found.append(np.linalg.slogdet(side.sample_prior()[1])[1])
+        # The expectation of the log-determinant of a Wishart matrix of 2 degrees in 2 dimensions.
+        expected = digamma(1.0) + digamma(0.5) + 2 * np.log(2)
+        assert np.mean(found) == pytest.approx(expected, abs=0.5)
 
     def test_a_graph_of_ratings_averages_messages(self):
         train, _ = made_up(users=20, items=10)

@@ -11,15 +11,17 @@ different seeds, and the predictions are averaged.
 Most users and items have few ratings, and what a network must learn first is their means. With
 `on_biases` it starts from there: an edge is the rest that `benchmarks.ratings.biases` leaves,
 fitted anew in every step to the edges that dropout keeps, and O_edge, which starts at zero,
-predicts the rest of the others. With `places` INIT knows where in the graph a node is; with
-`factor_rounds` the prediction is a mean with that of `benchmarks.ratings.factors`, its weight
-chosen on the held-out tenth.
+predicts the rest of the others. With `places` INIT knows where in the graph of all ratings to
+learn from a node is, those included that a step hides. With `factor_rounds` the prediction is a
+mean with that of `benchmarks.ratings.factors`; its weight is chosen on the held-out tenth, for a
+single network.
 """
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +36,9 @@ from grapefill.graph.edges import PairList
 from grapefill.nn import NetworkConfig
 from grapefill.nn.config import linear, normal
 from grapefill.nn.conv import BipartiteConv, EdgeState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EVERY = 10
 # Weights of the network that are tried beside factors.
@@ -183,7 +188,7 @@ class GrapeRatings:
     places : int
         Singular vectors that tell INIT where a node is.
     factor_rounds : int
-        Gibbs samples of the factors beside the network; 0 for none.
+        Gibbs samples of the factors beside the network, which have places of their own; 0 for none.
     """
 
     seed: int = 0
@@ -206,13 +211,16 @@ class GrapeRatings:
         rest, held_out = train.split(0.1, generator)
         self.strengths = choose_strengths(rest, held_out) if self.on_biases else None
         watched: list[dict[str, Tensor]] = []
-        self._train(rest, generator, watch=held_out, watched=watched)
-        errors = {
+        self._train(
+            rest,
+            generator,
+            watch=lambda network: watched.append(self._predict(network, rest, held_out)),
+        )
+        _, best, self.decoding = min(
             (root_mean_square(predicted, held_out), check, how)
             for check, said in enumerate(watched)
             for how, predicted in said.items()
-        }
-        _, best, self.decoding = min(errors)
+        )
         self.chosen_steps = (best + 1) * EVERY
         predictions = []
         for _ in range(self.members):
@@ -222,19 +230,20 @@ class GrapeRatings:
         if not self.factor_rounds:
             return said
         factors = GraphFactors(self.seed, self.factor_rounds)
-        mine, other = watched[best][self.decoding], factors.choose(rest, held_out)
+        uneven, other = factors.choose(rest, held_out)
+        mine = watched[best][self.decoding]
         self.share = min(
             SHARES, key=lambda w: root_mean_square(w * mine + (1 - w) * other, held_out)
         )
-        return self.share * said + (1 - self.share) * factors.predict(train, asked)
+        other = factors.predict(train, asked, uneven=uneven)
+        return self.share * said + (1 - self.share) * other
 
     def _train(
         self,
         ratings: Ratings,
         generator: torch.Generator,
         *,
-        watch: Ratings | None = None,
-        watched: list[dict[str, Tensor]] | None = None,
+        watch: Callable[[RatingNetwork], None] | None = None,
         stop: int | None = None,
     ) -> RatingNetwork:
         config = NetworkConfig(
@@ -267,10 +276,10 @@ class GrapeRatings:
             keep = min(0.95, step / (step + 10))
             for mean, parameter in zip(average, network.parameters(), strict=True):
                 mean.lerp_(parameter.detach(), 1 - keep)
-            if watch is not None and watched is not None and step % EVERY == 0:
+            if watch is not None and step % EVERY == 0:
                 averaged = copy.deepcopy(network)
                 _give(averaged, average)
-                watched.append(self._predict(averaged, ratings, watch))
+                watch(averaged)
         _give(network, average)
         return network
 

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 # A batch with too many cells gets fewer rows than it should, but not fewer than that: the state of
 # a feature is a mean over the rows.
 FEWEST_ROWS = 256
-# Held-out cells of a column that are enough to tell one way of filling it from another: that many,
-# or a small share of many cells, with which differences of one percent can be told, and at most so
-# many.
+# Cells held out of a column: 200 are enough to tell one way of filling from another; long columns
+# give 2%, at most 2,000, so that smaller differences show.
 ENOUGH_HELD_OUT, SMALL_SHARE, MOST_HELD_OUT = 200, 0.02, 2_000
 
 
