@@ -2,7 +2,8 @@
 
 Every part is run undisturbed once. Then it is killed at some moment between the start of its work
 and its end, gone on with, and what it made is compared: filled files byte by byte, models by every
-tensor. A moment at which there was nothing to kill is not counted.
+tensor. A moment at which there was nothing to kill is not counted. What was measured before is not
+done again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,8 +56,13 @@ def run(arguments: argparse.Namespace) -> None:
         model = place / "m.grape"
         assert _grapefill("fit", source, "--model", model, *FIT).wait() == 0
         for name in arguments.parts:
+            numbers = [
+                number
+                for number in range(arguments.times)
+                if not RESULTS.has(part=name, number=number, seed=arguments.seed)
+            ]
             part = Part(name, place, source, model)
-            for number, facts in enumerate(part.kills(arguments.times, arguments.seed)):
+            for number, facts in part.kills(numbers, arguments.seed):
                 print(f"{name} {number}: {facts}", flush=True)
                 RESULTS.add(part=name, number=number, seed=arguments.seed, **facts)
 
@@ -94,28 +101,28 @@ class Part:
             return _grapefill("fit", self.source, "--model", target, *FIT, *often, *workers, *more)
         return _grapefill("apply", self.model, self.source, "-o", target, *workers, *more)
 
-    def kills(self, times: int, seed: int) -> Iterator[dict[str, object]]:
-        """Kill the command some times, and say what came of it."""
+    def kills(self, numbers: list[int], seed: int) -> Iterator[tuple[int, dict[str, object]]]:
+        """Kill the command once for every number, and say what came of it."""
+        if not numbers:
+            return
         undisturbed = self.place / f"{self.name}-undisturbed"
         process = self.start(undisturbed)
         begun, ended = self.watch(process, undisturbed)
         assert process.wait() == 0
-        random = np.random.default_rng(seed)
-        killed = tried = 0
-        while killed < times:
-            tried += 1
-            target = self.place / f"{self.name}-{tried}"
-            moment = float(random.uniform(begun, ended))
-            process = self.start(target)
-            time.sleep(moment)
-            if not self.kill(process):
+        for number in numbers:
+            random = np.random.default_rng([seed, number])
+            for tried in count():
+                target = self.place / f"{self.name}-{number}-{tried}"
+                moment = float(random.uniform(begun, ended))
+                process = self.start(target)
+                time.sleep(moment)
+                if self.kill(process):
+                    break
                 process.wait()
-                continue
             # Ray replaces a worker while the command goes on; a command itself is given again.
             code = process.wait() if self.ray else self.start(target, "--overwrite").wait()
             same = code == 0 and _contents(target) == _contents(undisturbed)
-            killed += 1
-            yield {"moment": round(moment, 2), "whole": round(ended, 2), "same": same}
+            yield number, {"moment": round(moment, 2), "whole": round(ended, 2), "same": same}
 
     def watch(self, process: subprocess.Popen[bytes], target: Path) -> tuple[float, float]:
         """Return after how many seconds there was work to disturb, and how many all of it took."""
