@@ -75,8 +75,9 @@ def main(words: list[str] | None = None) -> None:
         # Measurements run in processes of their own.
         os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
     if arguments.results_dir:
-        for task in TASKS.values():
-            task.RESULTS.path = arguments.results_dir / task.RESULTS.path.name
+        modules = [*TASKS.values(), *COMMANDS.values()]
+        for results in {module.RESULTS for module in modules if hasattr(module, "RESULTS")}:
+            results.path = arguments.results_dir / results.path.name
     arguments.run(arguments)
 
 

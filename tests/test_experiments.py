@@ -91,6 +91,15 @@ def test_help_is_shown(command, capsys):
     assert "usage" in capsys.readouterr().out
 
 
+def test_every_command_keeps_its_lines_where_it_is_told(tmp_path, monkeypatch):
+    modules = (*TASKS.values(), *COMMANDS.values())
+    kept = [module.RESULTS for module in modules if hasattr(module, "RESULTS")]
+    for results in kept:
+        monkeypatch.setattr(results, "path", results.path)
+    main(["--results-dir", str(tmp_path), "draws", "--table-only"])
+    assert all(results.path.parent == tmp_path for results in kept)
+
+
 def test_every_method_of_an_experiment_is_known():
     for experiment in EXPERIMENTS.values():
         task = TASKS[experiment.task]

@@ -1,7 +1,9 @@
 """Factor analysis where only a small part of a wide table is observed.
 
 The model and its fit are those of `Factors`; the observed cells are a sparse matrix, so time and
-memory grow with them, and with rows and columns times the square of the number of factors.
+memory grow with them, and with rows and columns times the square of the number of factors. Columns
+are in one unit, so the mean of the loadings' prior is learned too: a factor that all columns share
+tells how much higher a row is.
 """
 
 from __future__ import annotations
@@ -44,18 +46,22 @@ def fit_sparse_factors(numbers: Any, *, rank: int, seed: int) -> Factors:
     center = np.asarray(numbers.sum(axis=0)).ravel() / (cells + 1)
     rest = _less(numbers, center[numbers.indices])
     loadings = _first_loadings(rest, rank, seed)
-    noise, precision = np.full(cells.size, 0.5), np.ones(rank)
+    noise, precision, usual = np.full(cells.size, 0.5), np.ones(rank), np.zeros(rank)
     for _ in range(ROUNDS):
         mean, square = _posterior(rest, known, loadings, noise)
-        unmix = np.linalg.inv(np.linalg.cholesky(square.mean(axis=0)))
+        mix = np.linalg.cholesky(square.mean(axis=0))
+        unmix = np.linalg.inv(mix)
         mean = mean @ unmix.T
         square = unmix @ square @ unmix.T
+        usual = usual @ mix
         moments = (known_t @ square.reshape(-1, rank**2)).reshape(-1, rank, rank)
         spread = np.linalg.inv(moments + noise[:, None, None] * np.diag(precision))
         together = rest.T @ mean
-        loadings = np.einsum("fij,fj->fi", spread, together)
+        expected = noise[:, None] * (precision * usual)
+        loadings = np.einsum("fij,fj->fi", spread, together + expected)
+        usual = loadings.mean(axis=0)
         doubt = noise @ np.einsum("fii->fi", spread)
-        precision = cells.size / (np.square(loadings).sum(axis=0) + doubt)
+        precision = cells.size / (np.square(loadings - usual).sum(axis=0) + doubt)
         squares = np.bincount(rest.indices, np.square(rest.data), cells.size)
         left = squares - 2 * (loadings * together).sum(axis=1)
         left += np.einsum("fi,fij,fj->f", loadings, moments, loadings)

@@ -45,7 +45,7 @@ __all__ = [
 BLOCK_EDGES = 65_536
 VALIDATION_EDGES = 200_000
 # Factors that are tried, one number after the other, and weights of the network beside them.
-RANKS = (4, 8, 16)
+RANKS = (1, 2, 4, 8, 16)
 SHARES = np.linspace(0, 1, 11)
 # Cells of the general mean that count in the mean of a column.
 PRIOR_CELLS = 3.0
