@@ -179,11 +179,11 @@ def test_large_file(tmp_path):
     """The same with 200 MB is `python -m benchmarks files`."""
     model = fit_small(tmp_path)
     peaks = {}
-    for megabytes in (1, 20):
+    for megabytes in (1, 10):
         source, filled = tmp_path / f"{megabytes}.csv", tmp_path / f"{megabytes}-filled.csv"
         write_houses(source, megabytes)
         _, peaks[megabytes] = run_command("apply", model, source)
         lines = source.read_bytes().count(b"\n")
         assert count_changes(source, filled) > lines / 2
     # A block of rows while it is read or filled, and a few copies of the table.
-    assert peaks[20] - peaks[1] < 400 + 10 * 20
+    assert peaks[10] - peaks[1] < 400 + 10 * 10
