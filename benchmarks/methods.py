@@ -16,7 +16,7 @@ from sklearn.impute import IterativeImputer
 
 from benchmarks.baselines.gain import GAIN
 from benchmarks.baselines.iterative_svd import IterativeSVD
-from benchmarks.baselines.knn import knn
+from benchmarks.baselines.knn import KNN
 from benchmarks.baselines.miss_mda import MissMDA
 from benchmarks.baselines.miwae import MIWAE
 from benchmarks.baselines.soft_impute import SoftImpute, Spectral
@@ -118,7 +118,7 @@ def grapefill(preset: str | Preset, seed: int, **settings: Any) -> GrapeImputer:
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "mean": lambda _: Constant(),
-    "knn": lambda _: OnNumbers(knn()),
+    "knn": lambda _: OnNumbers(KNN()),
     "mice": lambda seed: _mice(seed, 10),
     "mice, 3 rounds": lambda seed: _mice(seed, 3),
     "svd": lambda _: OnNumbers(IterativeSVD()),

@@ -7,12 +7,13 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 from scipy.special import digamma
+from sklearn.impute import KNNImputer
 
 from benchmarks.baselines import decision_tree
 from benchmarks.baselines.decision_tree import SurrogateTree, rpart_version
 from benchmarks.baselines.gain import GAIN
 from benchmarks.baselines.iterative_svd import IterativeSVD
-from benchmarks.baselines.knn import inverse_square, knn
+from benchmarks.baselines.knn import KNN, LEAST
 from benchmarks.baselines.miss_mda import MissMDA
 from benchmarks.baselines.miwae import MIWAE
 from benchmarks.baselines.soft_impute import SoftImpute, Spectral
@@ -43,7 +44,7 @@ def error(filled, truth, holes):
 @pytest.mark.parametrize(
     ("imputer", "share"),
     [
-        (knn(), 0.6),
+        (KNN(), 0.6),
         (IterativeSVD(rank=3), 0.8),
         (Spectral(), 0.9),
         (SoftImpute(), 0.5),
@@ -64,12 +65,25 @@ def test_beats_the_mean_and_keeps_what_is_observed(imputer, share):
 
 
 def test_neighbours_count_by_the_square_of_their_distance():
-    np.testing.assert_allclose(inverse_square(np.array([0.1, 0.2, 0.0])), [100, 25, 1e6])
     table = np.array([[0.0, 0.0], [0.0, 1.0], [0.3, 0.5], [0.1, np.nan]])
-    # Distances to the last row, over both columns: .1, .1 and .2, times the root of two.
-    filled = knn(3).fit_transform(table)[3, 1]
+    filled = KNN(3).fit_transform(table)[3, 1]
+    # Distances to the last row: .1, .1 and .2.
     weights = np.array([1 / 0.01, 1 / 0.01, 1 / 0.04])
     assert filled == pytest.approx(weights @ [0, 1, 0.5] / weights.sum())
+    # A row like it decides, but not alone.
+    table[2, 0] = 0.1
+    assert KNN(3).fit_transform(table)[3, 1] == pytest.approx(0.5, abs=1e-4)
+
+
+def test_neighbours_are_those_of_scikit_learn():
+    truth, holes = correlated()
+    # There a distance is the root of the mean, times all eight columns.
+    peer = KNNImputer(n_neighbors=7, weights=lambda far: 1 / np.maximum(far**2 / 8, LEAST))
+    np.testing.assert_allclose(KNN(7).fit_transform(holes), peer.fit_transform(holes))
+    new = np.where(draw_mask(truth, 0.4, seed=4), np.nan, truth)[:90]
+    new[0, :] = np.nan
+    filled = KNN(7).fit(holes[100:]).transform(new)
+    np.testing.assert_allclose(filled, peer.fit(holes[100:]).transform(new))
 
 
 def test_iterative_svd_keeps_one_singular_vector_less():

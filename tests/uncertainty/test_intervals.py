@@ -51,6 +51,21 @@ def test_coverage(simulated, fitted):
     assert np.mean([complete["word"].iloc[row] in chosen for row, chosen in words.items()]) > 0.85
 
 
+def test_ordered_categories_have_ends_and_sets(simulated, quick):
+    complete = simulated[0]["even"].to_frame()
+    grades = ["none", "few", "some", "many"]
+    complete["grade"] = pd.cut(complete["even"], 4, labels=grades)
+    holed = complete.mask(np.random.default_rng(1).random(complete.shape) < 0.2)
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
+    intervals = imputer.interval(holed, 0.9)
+    sets = intervals.sets["grade"]
+    assert set(sets) == set(np.flatnonzero(holed["grade"].isna()))
+    for row, chosen in sets.items():
+        low, high = (grades.index(end["grade"].iloc[row]) for end in intervals)
+        assert list(chosen) == grades[low : high + 1]
+    assert {len(chosen) for chosen in sets.values()} > {1}
+
+
 def test_more_coverage_is_wider(simulated, fitted):
     widths = []
     for coverage in (0.5, 0.8, 0.95):

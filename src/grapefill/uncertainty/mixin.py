@@ -18,6 +18,7 @@ from grapefill.uncertainty.tables import (
     drawn_fills,
     interval_ends,
     interval_sets,
+    ordered_sets,
     require_draws,
     seed_of,
 )
@@ -160,8 +161,8 @@ class UncertaintyMixin:
         -------
         lower, upper : tables
             In the container of ``X``, the holes filled with the ends of their intervals. The pair
-            has an attribute ``sets`` with the sets of categories for columns of these, whose cells
-            hold the most probable category in both tables.
+            has an attribute ``sets`` with the sets of categories for columns of these. Without an
+            order, both tables hold the most probable category.
 
         Examples
         --------
@@ -180,7 +181,9 @@ class UncertaintyMixin:
             return Interval(filled, filled, {})
         beliefs, parts = self._beliefs(), self._parts(table)
         low, high = interval_ends(beliefs, parts, coverage)
-        sets = interval_sets(beliefs, parts, coverage, self._labels(table))
+        names = self._labels(table)
+        sets = interval_sets(beliefs, parts, coverage, names)
+        sets |= ordered_sets(self.schema_, low, high, names)
         return Interval(
             self._output(table, self._finished(table, low)),
             self._output(table, self._finished(table, high)),

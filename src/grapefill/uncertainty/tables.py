@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from grapefill.errors import ConfigError, InputError
+from grapefill.table import Kind
 from grapefill.uncertainty.cells import category_sets, point_of
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ class Interval(tuple[Any, Any]):
     Attributes
     ----------
     lower, upper : table
-        The caller's table with every hole filled by an end of its interval; categories by the most
-        probable one.
+        The caller's table with every hole filled by an end of its interval; categories without an
+        order by the most probable one.
     sets : dict
         For every column of categories with holes, a dict from the position of a row to the
-        categories that belong into its set, the most probable one first.
+        categories that belong into its set: the most probable one first, or from the lower end to
+        the upper one if they have an order.
     """
 
     sets: dict[Any, dict[int, tuple[Any, ...]]]
@@ -179,6 +181,23 @@ def interval_sets(
                 mine[row] = tuple(categories[code] for code in each)
         if mine:
             sets[names[j]] = mine
+    return sets
+
+
+def ordered_sets(
+    schema: Schema, lower: Numbers, upper: Numbers, names: Mapping[int, Any]
+) -> dict[Any, dict[int, tuple[Any, ...]]]:
+    """Return the categories between the ends of intervals, where categories have an order."""
+    sets: dict[Any, dict[int, tuple[Any, ...]]] = {}
+    for j, (rows, low) in lower.items():
+        column = schema.columns[j]
+        if column.categories is None or column.kind is not Kind.ORDINAL:
+            continue
+        first, last = (np.rint(end).astype(np.int64).tolist() for end in (low, upper[j][1]))
+        sets[names[j]] = {
+            row: column.categories[a : b + 1]
+            for row, a, b in zip(rows.tolist(), first, last, strict=True)
+        }
     return sets
 
 
