@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark lint format bench clean
+.PHONY: help demo test coverage test-spark lint format bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -19,7 +19,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)  ## Fill a real table and show it before and after
 	$(BIN)/grapefill demo --folder demo-output
 
-test: lint  ## Lint, check types, run every test and print coverage
+test: lint  ## Lint, check types, run every test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto
+
+coverage: $(INSTALLED)  ## Run every test and print which lines none of them reaches
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --cov
 
 # pyspark is half a gigabyte, so it has an environment of its own and is no part of `make test`.

@@ -36,17 +36,15 @@ MIDDLE = 0.8
 NEAR, NEAR_CELLS = 0.1, 1.0
 # Of a cell's expected error: the part that is the same for all, by the spread of its votes, and by
 # the size of its fill.
-SCALES = np.array(
-    [[1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [0.3, 0.0, 0.7], [0.2, 0.4, 0.4], [0.05, 0.95, 0.0]]
-)
-# How many cells the average column counts for, in scales, errors, weights and calibration.
+SCALES = np.array([[1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [0.3, 0.0, 0.7], [0.2, 0.4, 0.4]])
+# How many cells the average column counts for, in scales and weights, errors, and calibration.
 PRIOR_CELLS = 10
 ERROR_CELLS = 30
 CALIBRATION_CELLS = 30
 # By how much the coverage is lowered, as a share of what may be outside.
-SMALLER = 0.2
-# Standard errors that are added to the coverage where a column is calibrated by its own cells.
-CAREFUL = 0.5
+SMALLER = 0.3
+# Standard errors that are added to the coverage, as few cells of a column tell it.
+CAREFUL = 0.75
 # Foretold is a value within that share of the column's range.
 RESOLUTION = 0.01
 ROUNDS = 30
@@ -286,26 +284,33 @@ class Calibration:
     column: IntArray
 
     def mass(self, coverage: float, column: int) -> float:
-        """Return the mass for a column: by its own cells, and by those of all."""
+        """Return the mass for a column."""
         if not self.needed.size:
             return coverage
         # Errors get a little smaller after the trial.
         coverage = coverage * (1 - SMALLER * (1 - coverage))
-        pooled = _level(self.needed, coverage)
-        own = self.needed[self.column == column]
-        if not own.size:
-            return pooled
-        share = own.size / (own.size + CALIBRATION_CELLS)
-        # A few cells of one column may happen to be easy.
-        doubt = float(np.sqrt(coverage * (1 - coverage) / own.size))
-        mass = share * _level(own, min(1.0, coverage + CAREFUL * doubt))
-        return float(mass + (1 - share) * pooled)
+        return shared_level(self.needed[self.column == column], self.needed, coverage)
 
 
-def _level(values: FloatArray, level: float) -> float:
-    """Return the value that a share of them does not exceed, a further one counted as larger."""
-    rank = max(0, int(np.ceil(level * (values.size + 1))) - 1)
-    return float(np.sort(values)[min(rank, values.size - 1)])
+def shared_level(own: FloatArray, everyone: FloatArray, coverage: float) -> float:
+    """Return what a share of a column's cells does not exceed, as far as a few of them can tell.
+
+    The cells of all columns together count as `CALIBRATION_CELLS` more of its own, and one further
+    cell as larger than all.
+
+    Examples
+    --------
+    >>> shared_level(np.array([0.2, 0.3]), np.linspace(0, 1, 101), 0.5)
+    0.56
+    """
+    size = own.size + CALIBRATION_CELLS
+    # A few cells may happen to be easy.
+    level = coverage + CAREFUL * float(np.sqrt(coverage * (1 - coverage) / size))
+    values = np.concatenate([own, everyone])
+    weights = np.repeat([1.0, CALIBRATION_CELLS / everyone.size], [own.size, everyone.size])
+    order = np.argsort(values)
+    reached = np.searchsorted(weights[order].cumsum(), min(1.0, level) * (size + 1) - 1e-9)
+    return float(values[order[min(int(reached), values.size - 1)]])
 
 
 def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:

@@ -15,6 +15,7 @@ from grapefill.uncertainty.belief import (
     NumberColumn,
     fit_columns,
     quantile_grid,
+    shared_level,
     shortest,
 )
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 # Cells whose beliefs are worked out together: about 50 MB.
 BLOCK = 4_096
-# Held-out cells of the average column that count for a column's probabilities.
-PRIOR_CELLS = 10
 
 
 class Beliefs:
@@ -121,16 +120,9 @@ class Beliefs:
     def least_chance(self, feature: int, coverage: float) -> float:
         """Return the probability from which on a category belongs into a set."""
         everyone = np.concatenate([np.empty(0), *self.chances.values()])
-        own = self.chances[feature]
-        pooled = _low_level(everyone, coverage)
-        share = own.size / (own.size + PRIOR_CELLS)
-        return share * _low_level(own, coverage) + (1 - share) * pooled
-
-
-def _low_level(chances: FloatArray, coverage: float) -> float:
-    """Return the level that a share of the chances reaches, a further one counted as lower."""
-    rank = int(np.floor((1 - coverage) * (chances.size + 1)))
-    return float(np.sort(chances)[rank - 1]) if rank >= 1 else 0.0
+        if not everyone.size:
+            return 0.0
+        return -shared_level(-self.chances[feature], -everyone, coverage)
 
 
 def category_sets(chances: FloatArray, least: float) -> list[tuple[int, ...]]:
