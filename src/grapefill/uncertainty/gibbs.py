@@ -21,8 +21,10 @@ from grapefill.uncertainty.joint import (
     ColumnDraws,
     Joint,
     Work,
+    choose_alike,
     choose_category,
     drawn_from_guess,
+    mean_vote,
     one_vote_each,
 )
 from grapefill.uncertainty.regression import category_chances, fit_linear, fit_logistic
@@ -100,8 +102,10 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
                 if sweep == 0:
                     column.grow(FIRST_TREES)
                     column.decide()
+                    column.look()
                 elif sweep in grow and column.forest_is_used:
                     column.grow(1)
+                    column.look()
                 column.redraw()
     return Joint(
         design,
@@ -131,14 +135,17 @@ class _Column:
         self.has_trees = bool(self.reads) and self.known.size > MIN_SPLIT
         self.kept: list[FloatArray] = []
         self.trees: list[Forest] = []
+        # Rows that each of the trees has seen.
+        self.bags: list[BoolArray] = []
         self.distinct, counts = np.unique(self.truth, return_counts=True)
         self.as_donors = not self.n_categories and self._has_frequent(counts)
-        self.votes = np.zeros((5, self.known.size))
+        self.votes = np.zeros((3, self.known.size))
         self.tree_chances = np.zeros((self.known.size, self.n_categories))
         self.linear_chances = np.zeros((self.known.size, self.n_categories))
         self.start: FloatArray | None = None
         self.linear = 1.0
         self.forest_is_used = False
+        self.pool, self.levels = np.empty(0), np.empty(0)
 
     def _has_frequent(self, counts: IntArray) -> bool:
         whole = bool((self.truth == np.rint(self.truth)).all())
@@ -157,13 +164,18 @@ class _Column:
             self.linear_chances += category_chances(inputs @ fit.best, self.n_categories)
         else:
             fit = fit_linear(inputs, self.target, self.random)
-            free = max(1, self.known.size - self.inputs.size)
-            # Residuals are a little smaller than errors.
-            grow = np.sqrt(self.known.size / free) if self.known.size > 2 else 1.0
-            self.rest = (self.target - inputs @ fit.best) * min(grow, 2.0)
+            self.best = fit.best
+            self.rest = self._left_over(inputs, self.target)
         self.drawn = fit.drawn
         if kept:
             self.kept.append(fit.drawn)
+
+    def _left_over(self, inputs: FloatArray, target: FloatArray) -> FloatArray:
+        free = max(1, self.known.size - self.inputs.size)
+        # Residuals are a little smaller than errors.
+        grow = np.sqrt(self.known.size / free) if self.known.size > 2 else 1.0
+        left: FloatArray = (target - inputs @ self.best) * min(grow, 2.0)
+        return left
 
     def grow(self, n_trees: int) -> None:
         """Grow trees on most rows, and let them say something about the others."""
@@ -183,8 +195,11 @@ class _Column:
                 n_categories=self.n_categories,
                 min_split=MIN_SPLIT,
             )
+            bag = np.zeros(size, dtype=bool)
+            bag[rows] = True
             self.trees = [*self.trees, forest][-KEPT_TREES:]
-            self._try(forest, read, rows)
+            self.bags = [*self.bags, bag][-KEPT_TREES:]
+            self._try(forest, read, bag)
 
     def decide(self) -> None:
         """Decide whether trees have a say, by what they say about rows that they have not seen."""
@@ -194,20 +209,22 @@ class _Column:
             self.linear = self._linear_share()
         self.forest_is_used = self.linear < 1 or self._need_trees()
 
-    def _try(self, forest: Forest, read: npt.NDArray[np.float32], rows: IntArray) -> None:
+    def look(self) -> None:
+        """Look at what regression and trees leave over now."""
+        forest = self._forest() if self.forest_is_used else None
+        if not self.n_categories:
+            self.pool, self.levels = self._pool(forest)
+
+    def _try(self, forest: Forest, read: npt.NDArray[np.float32], bag: BoolArray) -> None:
         """Note what a tree says about rows that it has not seen."""
-        others = np.setdiff1d(np.arange(self.known.size), rows)
-        if others.size > TREE_ROWS:
-            others = others[:TREE_ROWS]
+        others = np.flatnonzero(~bag)[:TREE_ROWS]
         if not others.size:
             return
         votes = forest.votes(read[others])[:, 0]
         if self.n_categories:
             self.tree_chances[others, votes.astype(np.int64)] += 1
         else:
-            left = self.rest[others] - votes
-            said = [votes, np.abs(votes), left, np.square(left), np.ones(others.size)]
-            self.votes[:, others] += np.stack(said)
+            self.votes[:, others] += np.stack([votes, np.abs(votes), np.ones(others.size)])
 
     def redraw(self) -> None:
         """Draw the holes of the column anew."""
@@ -227,9 +244,11 @@ class _Column:
             if self.as_donors:
                 values = nearest(self.distinct, values)
         else:
-            values = self._undo(linear + one_vote_each(forest, read, chance))
-            if self.as_donors:
-                values = nearest(self.distinct, values)
+            predicted = linear + mean_vote(forest, read)
+            alike = choose_alike(self.levels, predicted, chance, closest=self.as_donors)
+            values = self.pool[alike]
+            if not self.as_donors:
+                values = self._undo(predicted + values)
         self.work.put(self.feature, self.holes, values)
 
     def _undo(self, scaled: FloatArray) -> FloatArray:
@@ -243,16 +262,13 @@ class _Column:
     def result(self, low: float, high: float) -> ColumnDraws:
         """Return what is kept of the column."""
         self.decide()
-        forest = self._forest() if self.forest_is_used else None
-        pool, levels = np.empty(0), np.empty(0)
-        if not self.n_categories:
-            pool, levels = self._pool(forest)
+        self.look()
         return ColumnDraws(
             self.inputs,
             np.stack(self.kept),
-            pool,
-            levels,
-            forest,
+            self.pool,
+            self.levels,
+            self._forest() if self.forest_is_used else None,
             0.0 if self.as_donors else self.linear,
             float(low),
             float(high),
@@ -260,20 +276,9 @@ class _Column:
 
     def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
         """Return what is left over in observed cells, and what was predicted of them."""
-        left = self.rest
-        seen = np.arange(left.size)
+        left, seen = self.rest, np.arange(self.rest.size)
         if forest is not None:
-            _, _, total, squares, count = self.votes
-            seen = np.flatnonzero(count > 1)
-            if seen.size < 2:
-                seen = np.flatnonzero(count > 0)
-            count = count[seen]
-            left = total[seen] / count
-            # Fewer trees spoke than will, so a part of what is left over is theirs.
-            noise = (squares[seen] / count - np.square(left)) * count / np.maximum(count - 1, 1)
-            extra = float((noise * (1 / count - 1 / len(forest.trees))).mean())
-            size = float(np.square(left).mean())
-            left = left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0))
+            left, seen = self._left_by_trees(forest)
         if forest is None and not self.as_donors:
             left = np.sort(left)
             if left.size > MOST_POOL:
@@ -286,11 +291,36 @@ class _Column:
         order = np.argsort(predicted, kind="stable")
         return (self.truth[seen] if self.as_donors else left)[order], predicted[order]
 
+    def _left_by_trees(self, forest: Forest) -> tuple[FloatArray, IntArray]:
+        """Return what regression and trees leave over in cells that trees have not seen, and which.
+
+        It is taken from one draw of the other cells of a row, as the cells to be drawn will be: a
+        mean over draws would be closer to the truth.
+        """
+        rows = np.arange(self.known.size)
+        if rows.size > MOST_POOL:
+            rows = np.sort(self.random.permutation(rows)[:MOST_POOL])
+        rest = self._left_over(self._read(self.known[rows]), self.target[rows])
+        votes = forest.votes(self.work.trees_read(forest, self.known[rows]))
+        unseen = ~np.stack(self.bags, axis=1)[rows]
+        count = unseen.sum(axis=1)
+        some = np.flatnonzero(count > 1)
+        if some.size < 2:
+            some = np.flatnonzero(count > 0)
+        count, votes, unseen = count[some], votes[some], unseen[some]
+        mean = (votes * unseen).sum(axis=1) / count
+        left: FloatArray = rest[some] - mean
+        # Fewer trees spoke than will, so a part of what is left over is theirs.
+        noise = (np.square(votes - mean[:, None]) * unseen).sum(axis=1) / np.maximum(count - 1, 1)
+        extra = float((noise * (1 / count - 1 / len(forest.trees))).mean())
+        size = float(np.square(left).mean())
+        return left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0)), rows[some]
+
     def _need_trees(self) -> bool:
         """Whether what is left over depends on the other columns, in its mean or its size."""
         if self.n_categories:
             return False
-        vote, size, _, _, count = self.votes
+        vote, size, count = self.votes
         seen = count > 0
         if seen.sum() < 20:
             return False

@@ -246,16 +246,24 @@ def mean_vote(forest: Forest, inputs: npt.NDArray[np.float32]) -> FloatArray:
     return total / len(forest.trees)
 
 
-def choose_alike(column: ColumnDraws, predicted: FloatArray, chance: FloatArray) -> IntArray:
-    """Choose an observed cell of about the same prediction, or any, by a number from 0 to 1."""
-    size = column.pool.size
-    if not column.levels.size:
-        return (chance * size).astype(np.int64)
-    alike = min(size, max(FEWEST_ALIKE, round(ALIKE * size)))
-    if not column.linear:
-        alike = min(size, FEWEST_ALIKE)
-    middle = np.searchsorted(column.levels, predicted)
-    first = np.clip(middle - alike // 2, 0, size - alike)
+def choose_alike(
+    levels: FloatArray, predicted: FloatArray, chance: FloatArray, *, closest: bool
+) -> IntArray:
+    """Choose an observed cell of about the same prediction, by a number from 0 to 1.
+
+    Parameters
+    ----------
+    levels : ndarray
+        What was predicted of the observed cells, in order.
+    predicted, chance : ndarray of shape (cells,)
+        Predictions, and numbers.
+    closest : bool
+        Whether only a few are alike.
+    """
+    alike = FEWEST_ALIKE if closest else max(FEWEST_ALIKE, round(ALIKE * levels.size))
+    alike = min(levels.size, alike)
+    middle = np.searchsorted(levels, predicted)
+    first = np.clip(middle - alike // 2, 0, levels.size - alike)
     chosen: IntArray = first + (chance * alike).astype(np.int64)
     return chosen
 
@@ -304,8 +312,12 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     scaled = work.linear(column, cells.at, beta)
     if column.forest is not None:
         scaled = scaled + mean_vote(column.forest, work.trees_read(column.forest, cells.at))
-    found = column.pool[choose_alike(column, scaled, chance)]
-    if not column.linear:
+    donors = not column.linear
+    if column.levels.size:
+        found = column.pool[choose_alike(column.levels, scaled, chance, closest=donors)]
+    else:
+        found = column.pool[(chance * column.pool.size).astype(np.int64)]
+    if donors:
         return found
     scaled = scaled + found
     return np.clip(work.design.scaling.of(cells.feature).undo(scaled), column.low, column.high)
