@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -270,9 +272,34 @@ class TestRatings:
             test_user=[5],
             test_item=[7],
             test_rating=[2.0],
-            W_users_row=[0],
+            W_users_row=[5, 5, 9, 0],
+            W_users_col=[0, 9, 5, 5],
+            W_users_val=[1.0, 3.0, 2.0, 1.0],
         )
         train, test = load_ratings(tmp_path / "some.npz")
         assert (train.n_users, train.n_items) == (2, 2)
         assert train.rating.tolist() == [1.0, 3.0]
         assert (test.user.tolist(), test.item.tolist(), test.rating.tolist()) == ([0], [1], [2.0])
+        assert train.like_items is None
+        shares = train.like_users.to_dense()
+        assert shares[0].nonzero().ravel().tolist() == [0, 9]
+        assert (shares[0, 9], shares[1, 5]) == (0.75, 1.0)
+
+    def test_side_information_tells_of_users_without_ratings(self):
+        camp = torch.arange(40) % 2
+        user, item = torch.meshgrid(torch.arange(40), torch.arange(10), indexing="ij")
+        friends = (camp[:, None] == camp).float() / 20
+        whole = Ratings(
+            user.ravel(),
+            item.ravel(),
+            ((camp[:, None] + torch.arange(10)) % 2).ravel() * 4,
+            torch.arange(1.0, 6.0),
+            40,
+            10,
+            like_users=friends.to_sparse(),
+        )
+        train, test = whole.take(whole.user < 32), whole.take(whole.user >= 32)
+        method = GCMC(0, steps=40, dropout=0.1)
+        assert root_mean_square(method.fit_predict(train, test), test) < 1
+        blind = replace(train, like_users=None)
+        assert root_mean_square(method.fit_predict(blind, test), test) > 1.5

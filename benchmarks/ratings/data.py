@@ -27,6 +27,9 @@ class Ratings:
         The ratings that exist, ascending.
     n_users, n_items : int
         How many there are.
+    like_users, like_items : Tensor or None
+        Which users are friends, or which items are alike, for methods that use such side
+        information: sparse, a row for every user or item, whose sum is 1.
     """
 
     user: Tensor
@@ -35,6 +38,8 @@ class Ratings:
     values: Tensor
     n_users: int
     n_items: int
+    like_users: Tensor | None = None
+    like_items: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.user)
@@ -59,7 +64,7 @@ class Ratings:
 def load_ratings(path: Path) -> tuple[Ratings, Ratings]:
     """Return the ratings to learn from and those to predict."""
     with np.load(path) as file:
-        arrays = {name: file[name] for name in file if not name.startswith("W_")}
+        arrays = {name: file[name] for name in file}
     # Users and items without any rating to learn from still have their place.
     users = np.unique(np.concatenate([arrays["train_user"], arrays["test_user"]]))
     items = np.unique(np.concatenate([arrays["train_item"], arrays["test_item"]]))
@@ -74,9 +79,25 @@ def load_ratings(path: Path) -> tuple[Ratings, Ratings]:
             torch.from_numpy(values).float(),
             len(users),
             len(items),
+            _side_graph(arrays, "users", users),
+            _side_graph(arrays, "movies" if "W_movies_row" in arrays else "tracks", items),
         )
 
     return part("train", ratings[0]), part("test", ratings[1])
+
+
+def _side_graph(arrays: dict[str, np.ndarray], name: str, nodes: np.ndarray) -> Tensor | None:
+    """Return a graph between users or items, if the set has one."""
+    if f"W_{name}_row" not in arrays:
+        return None
+    row, column, weight = (arrays[f"W_{name}_{part}"] for part in ("row", "col", "val"))
+    known = np.isin(row, nodes)
+    row, weight = np.searchsorted(nodes, row[known]), weight[known].astype(np.float64)
+    share = weight / np.maximum(np.bincount(row, weight, len(nodes))[row], 1e-12)
+    places = torch.from_numpy(np.stack([row, column[known].astype(np.int64)]))
+    size = (len(nodes), int(column.max()) + 1)
+    shares = torch.from_numpy(share).float()
+    return torch.sparse_coo_tensor(places, shares, size, check_invariants=True).coalesce()
 
 
 def made_up(seed: int = 0, users: int = 60, items: int = 40) -> tuple[Ratings, Ratings]:

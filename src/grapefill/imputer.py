@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 
 LEFT_OUT = "They are left out of the result unless keep_empty_features=True."
+# Cells from which on `fit` learns how to draw them too. It takes seconds; of small tables a moment.
+LEARN_AT_ONCE = 100_000
 
 
 class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
@@ -273,6 +275,8 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         self._remember(schema)
         self.indicator_columns_ = tuple(j for j in range(table.n_columns) if table.missing(j).any())
         self._seen = None
+        if encoded.numbers.size >= LEARN_AT_ONCE and self.time_limit is None:
+            self._learn_draws()
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
+from grapefill.uncertainty.fitted import Uncertainty, Unlearned
 from grapefill.uncertainty.gibbs import fit_joint
 from grapefill.uncertainty.wide import WideDraws
 
@@ -179,6 +180,33 @@ def _wrap(table):
     return Table.wrap(table)
 
 
+def test_long_tables_learn_to_draw_in_fit(holed, quick, monkeypatch):
+    later = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
+    assert isinstance(later._draws, Unlearned)
+    monkeypatch.setattr("grapefill.imputer.LEARN_AT_ONCE", holed.size)
+    once = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
+    assert isinstance(once._draws, Uncertainty)
+    limited = GrapeImputer("fast", settings=quick, random_state=0, time_limit=60).fit(holed)
+    assert isinstance(limited._draws, Unlearned)
+    one, other = (each.sample(holed, 1, random_state=0)[0] for each in (later, once))
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_correlations_of_what_is_not_linear_are_kept():
+    """What trees leave over is as large for drawn cells as it is for observed ones."""
+    random = np.random.default_rng(0)
+    x = random.uniform(-2, 2, 3000)
+    first = np.sin(2 * x) + 0.5 * x + 0.5 * random.normal(size=x.size)
+    second = np.abs(x) + x + 0.5 * random.normal(size=x.size)
+    complete = np.stack([x, first, second], axis=1)
+    holed = np.where(random.random(complete.shape) < 0.3, np.nan, complete)
+    settings = {"max_steps": 60, "rounds": 1, "trees": 10, "trial_trees": 10}
+    imputer = GrapeImputer("fast", settings=settings, random_state=0).fit(holed)
+    draws = imputer.sample(holed, 5, random_state=0)
+    drawn = np.mean([np.corrcoef(each.T) for each in draws], axis=0)
+    np.testing.assert_allclose(drawn, np.corrcoef(complete.T), atol=0.03)
+
+
 @pytest.mark.parametrize("count", [0, -1, 2.5, True, "3"])
 def test_a_bad_number_of_draws(imputer, holed, count):
     with pytest.raises(ConfigError, match="n_imputations"):
@@ -194,8 +222,6 @@ def test_a_model_without_draws_says_so(imputer, holed):
 
 
 def test_damaged_draws_are_refused(imputer):
-    from grapefill.uncertainty.fitted import Uncertainty
-
     tensors = imputer.uncertainty_.tensors()
     assert Uncertainty.from_tensors({}, imputer.model_) is None
     broken = {

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     from grapefill.table.arrays import BoolArray, FloatArray, IntArray
     from grapefill.training.model import GrapeModel
 
-# Sweeps before anything is kept, draws of the coefficients that are kept, sweeps between two.
+# Sweeps before anything is kept, draws of the coefficients that are kept, sweeps from one to the
+# next. Many rows leave little open, so that it matters little whether draws resemble each other.
 WARM_UP = 5
 DRAWS = 20
-APART = 2
+APART, APART_OF_MANY = 2, 1
+MANY_ROWS = 5_000
 # Learned from no more rows than that, nor from more multiplications per sweep.
 MOST_ROWS = 20_000
 MOST_WORK = 2e9
@@ -91,8 +93,9 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
         for j, k in enumerate(design.n_categories)
         if k <= MOST_CATEGORIES
     }
-    sweeps = WARM_UP + APART * DRAWS
-    keep = range(sweeps - 1, WARM_UP - 1, -APART)
+    apart = APART if numbers.shape[0] < MANY_ROWS else APART_OF_MANY
+    sweeps = WARM_UP + apart * DRAWS
+    keep = range(sweeps - 1, WARM_UP - 1, -apart)
     grow = np.linspace(WARM_UP, sweeps - 1, KEPT_TREES).astype(int)
     for sweep in range(sweeps):
         for column in columns.values():
@@ -102,9 +105,9 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
                 if sweep == 0:
                     column.grow(FIRST_TREES)
                     column.decide()
-                    column.look()
                 elif sweep in grow and column.forest_is_used:
                     column.grow(1)
+                if column.forest_is_used and (sweep == 0 or sweep in grow):
                     column.look()
                 column.redraw()
     return Joint(
@@ -211,9 +214,8 @@ class _Column:
 
     def look(self) -> None:
         """Look at what regression and trees leave over now."""
-        forest = self._forest() if self.forest_is_used else None
         if not self.n_categories:
-            self.pool, self.levels = self._pool(forest)
+            self.pool, self.levels = self._pool(self._forest() if self.forest_is_used else None)
 
     def _try(self, forest: Forest, read: npt.NDArray[np.float32], bag: BoolArray) -> None:
         """Note what a tree says about rows that it has not seen."""
@@ -282,7 +284,8 @@ class _Column:
         if forest is None and not self.as_donors:
             left = np.sort(left)
             if left.size > MOST_POOL:
-                left = np.quantile(left, (np.arange(MOST_POOL) + 0.5) / MOST_POOL)
+                levels = (np.arange(MOST_POOL) + 0.5) / MOST_POOL
+                left = np.interp(levels * (left.size - 1), np.arange(left.size), left)
             return left, np.empty(0)
         predicted = self.target[seen] - left
         if seen.size > MOST_POOL:
