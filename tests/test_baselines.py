@@ -23,7 +23,7 @@ from benchmarks.labels import METHODS as LABEL_METHODS
 from benchmarks.ratings.biases import Biases, FittedBiases
 from benchmarks.ratings.data import Ratings, load_ratings, made_up, root_mean_square
 from benchmarks.ratings.factors import GraphFactors, Side, sample_normal
-from benchmarks.ratings.gc_mc import GCMC
+from benchmarks.ratings.gc_mc import GCMC, Network
 from benchmarks.ratings.grape import GrapeRatings, RatingGraph
 from benchmarks.ratings.igmc import IGMC
 from benchmarks.ratings.places import find_places
@@ -285,21 +285,15 @@ class TestRatings:
         assert shares[0].nonzero().ravel().tolist() == [0, 9]
         assert (shares[0, 9], shares[1, 5]) == (0.75, 1.0)
 
-    def test_side_information_tells_of_users_without_ratings(self):
-        camp = torch.arange(40) % 2
-        user, item = torch.meshgrid(torch.arange(40), torch.arange(10), indexing="ij")
-        friends = (camp[:, None] == camp).float() / 20
-        whole = Ratings(
-            user.ravel(),
-            item.ravel(),
-            ((camp[:, None] + torch.arange(10)) % 2).ravel() * 4,
-            torch.arange(1.0, 6.0),
-            40,
-            10,
-            like_users=friends.to_sparse(),
-        )
-        train, test = whole.take(whole.user < 32), whole.take(whole.user >= 32)
-        method = GCMC(0, steps=40, dropout=0.1)
-        assert root_mean_square(method.fit_predict(train, test), test) < 1
-        blind = replace(train, like_users=None)
-        assert root_mean_square(method.fit_predict(blind, test), test) > 1.5
+    def test_side_information_is_added_to_states(self):
+        train, test = made_up(users=20, items=10)
+        shares = torch.rand(20, 7)
+        friends = replace(train, like_users=shares.to_sparse())
+        network = Network(friends, hidden=10, width=4, bases=2).eval()
+        side = network.like_users
+        expected = (shares @ side.first.weight.T + side.first.bias).relu() @ side.second.weight.T
+        torch.testing.assert_close(side(0.5), expected)
+        assert network.like_items(0.5) == 0
+        said = network(friends, test, 0.5)
+        torch.nn.init.zeros_(side.second.weight)
+        assert not torch.equal(network(friends, test, 0.5), said)

@@ -29,7 +29,7 @@ EVERY = 10
 SIDE = 64
 
 
-class _Side(nn.Module):
+class Side(nn.Module):
     """What side information adds to the states of users or items; 0 if there is none."""
 
     def __init__(self, graph: Tensor | None, width: int) -> None:
@@ -47,7 +47,9 @@ class _Side(nn.Module):
         return added
 
 
-class _Network(nn.Module):
+class Network(nn.Module):
+    """States of users and items, and the levels of pairs of them."""
+
     def __init__(self, ratings: Ratings, hidden: int, width: int, bases: int) -> None:
         super().__init__()
         levels = len(ratings.values)
@@ -56,8 +58,8 @@ class _Network(nn.Module):
             weight = nn.Parameter(torch.empty(levels, nodes, self.part))
             setattr(self, name, nn.init.normal_(weight, std=(2 / (nodes + self.part)) ** 0.5))
         self.dense = nn.Linear(levels * self.part, width, bias=False)
-        self.like_users = _Side(ratings.like_users, width)
-        self.like_items = _Side(ratings.like_items, width)
+        self.like_users = Side(ratings.like_users, width)
+        self.like_items = Side(ratings.like_items, width)
         self.bilinear = nn.Parameter(torch.empty(bases, width, width))
         nn.init.orthogonal_(self.bilinear)
         self.mixing = nn.Parameter(torch.randn(levels, bases) * 0.1)
@@ -126,11 +128,11 @@ class GCMC:
 
     def _train(
         self, ratings: Ratings, watch: Ratings | None, steps: int
-    ) -> tuple[_Network, list[float]]:
+    ) -> tuple[Network, list[float]]:
         errors: list[float] = []
         with torch.random.fork_rng([]):
             torch.manual_seed(self.seed)
-            network = _Network(ratings, self.hidden, self.width, self.bases)
+            network = Network(ratings, self.hidden, self.width, self.bases)
             optimizer = torch.optim.Adam(network.parameters(), lr=self.rate)
             for step in range(1, steps + 1):
                 loss = F.cross_entropy(network(ratings, ratings, self.dropout), ratings.level)
@@ -141,7 +143,7 @@ class GCMC:
                     errors.append(root_mean_square(self._predict(network, ratings, watch), watch))
         return network, errors
 
-    def _predict(self, network: _Network, train: Ratings, asked: Ratings) -> Tensor:
+    def _predict(self, network: Network, train: Ratings, asked: Ratings) -> Tensor:
         network.eval()
         with torch.no_grad():
             said = network(train, asked, 0.0)
