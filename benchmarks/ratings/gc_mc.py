@@ -111,7 +111,7 @@ class GCMC:
     """
 
     seed: int = 0
-    steps: int = 200
+    steps: int = 400
     hidden: int = 500
     width: int = 75
     bases: int = 2

@@ -43,7 +43,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "grape, with places, beside factors": lambda seed: _grape(
         seed, **ON_BIASES, places=20, factor_rounds=steps(400)
     ),
-    "gc-mc": lambda seed: GCMC(seed, steps(200)),
+    "gc-mc": lambda seed: GCMC(seed, steps(400)),
     "igmc": lambda seed: IGMC(seed, steps(2000)),
 }
 
