@@ -27,8 +27,8 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.baselines.decision_tree import SurrogateTree
 from benchmarks.data import CLASSES, NUMBERS, UCI, load_labelled
+from benchmarks.methods import BATCHES, chained_extra_trees, grapefill
 from benchmarks.methods import METHODS as IMPUTERS
-from benchmarks.methods import SHORT, chained_extra_trees, grapefill
 from benchmarks.results import ResultFile, markdown_table, peak_megabytes, settings_of
 from benchmarks.runner import run_missing
 from grapefill import GrapeClassifier, GrapeRegressor
@@ -49,7 +49,7 @@ TREES = (
 )
 BINS = 10
 # As many steps as the paper has epochs, each on some rows.
-BATCHES = SHORT | {"max_steps": 20_000}
+ALL_STEPS = BATCHES | {"max_steps": 20_000}
 
 
 @dataclass(frozen=True)
@@ -181,9 +181,9 @@ METHODS = {
     "grapefill default": _of_grapefill("default", transductive=True),
     "grapefill default, new rows": _of_grapefill("default", transductive=False),
     "grapefill paper": _of_grapefill("paper", transductive=True),
-    "grapefill paper, batches": _of_grapefill("paper", transductive=True, **BATCHES),
+    "grapefill paper, batches": _of_grapefill("paper", transductive=True, **ALL_STEPS),
     "grapefill paper, batches, then linear": _then_linear(
-        lambda seed: grapefill(get_preset("paper", labels=True), seed, **BATCHES)
+        lambda seed: grapefill(get_preset("paper", labels=True), seed, **ALL_STEPS)
     ),
 }
 USUAL = [

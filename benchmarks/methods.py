@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from grapefill.training import Preset
 
-# For ablations, which need many fits: a tenth of the paper's steps, on a thousand rows at most.
-SHORT = {"max_steps": 2_000, "batch_rows": 1_024}
+# For ablations, which need many fits: half of the paper's steps, on a thousand rows at most.
+BATCHES = {"max_steps": 10_000, "batch_rows": 1_024}
 
 
 class OnNumbers:
@@ -134,14 +134,14 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "grapefill fast": lambda seed: grapefill("fast", seed),
     "grapefill default": lambda seed: grapefill("default", seed),
     "grapefill paper": lambda seed: grapefill("paper", seed),
-    "grapefill paper, short": lambda seed: grapefill("paper", seed, **SHORT),
-    "grapefill paper, short, no edge dropout": lambda seed: grapefill(
-        "paper", seed, **SHORT, dropout=(0.0, 0.0)
+    "grapefill paper, batches": lambda seed: grapefill("paper", seed, **BATCHES),
+    "grapefill paper, batches, no edge dropout": lambda seed: grapefill(
+        "paper", seed, **BATCHES, dropout=(0.0, 0.0)
     ),
-    "grapefill paper, short, sum": lambda seed: grapefill(
-        "paper", seed, **SHORT, aggregation="sum"
+    "grapefill paper, batches, sum": lambda seed: grapefill(
+        "paper", seed, **BATCHES, aggregation="sum"
     ),
-    "grapefill paper, short, max": lambda seed: grapefill(
-        "paper", seed, **SHORT, aggregation="max"
+    "grapefill paper, batches, max": lambda seed: grapefill(
+        "paper", seed, **BATCHES, aggregation="max"
     ),
 }

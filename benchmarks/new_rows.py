@@ -67,7 +67,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "grapefill fast": IMPUTERS["grapefill fast"],
     "grapefill default": IMPUTERS["grapefill default"],
     "grapefill paper": IMPUTERS["grapefill paper"],
-    "grapefill paper, short": IMPUTERS["grapefill paper, short"],
+    "grapefill paper, batches": IMPUTERS["grapefill paper, batches"],
 }
 
 

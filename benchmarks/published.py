@@ -26,14 +26,14 @@ LABELS = {
     ),
 }
 ABLATION = {
-    "grapefill paper, short": IMPUTATION["grapefill paper"],
-    "grapefill paper, short, no edge dropout": _row(
+    "grapefill paper, batches": IMPUTATION["grapefill paper"],
+    "grapefill paper, batches, no edge dropout": _row(
         0.171, 0.148, 0.104, 0.262, 0.021, 0.192, 0.047, 0.094, 0.204
     ),
-    "grapefill paper, short, sum": _row(
+    "grapefill paper, batches, sum": _row(
         0.094, 0.143, 0.078, 0.277, 0.024, 0.134, 0.040, 0.069, 0.154
     ),
-    "grapefill paper, short, max": _row(
+    "grapefill paper, batches, max": _row(
         0.088, 0.142, 0.074, 0.252, 0.006, 0.102, 0.024, 0.063, 0.153
     ),
 }
