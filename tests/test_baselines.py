@@ -67,14 +67,16 @@ def test_beats_the_mean_and_keeps_what_is_observed(imputer, share):
 
 
 def test_neighbours_count_by_the_square_of_their_distance():
-    table = np.array([[0.0, 0.0], [0.0, 1.0], [0.3, 0.5], [0.1, np.nan]])
-    filled = KNN(3).fit_transform(table)[3, 1]
+    table = np.array([[0.0, 0.0], [0.0, 1.0], [0.3, 0.9], [0.1, np.nan]])
     # Distances to the last row: .1, .1 and .2.
     weights = np.array([1 / 0.01, 1 / 0.01, 1 / 0.04])
-    assert filled == pytest.approx(weights @ [0, 1, 0.5] / weights.sum())
-    # A row like it decides, but not alone.
+    filled = KNN(3).fit_transform(table)[3, 1]
+    assert filled == pytest.approx(weights @ [0, 1, 0.9] / weights.sum())
+    # A row like it decides nearly alone.
     table[2, 0] = 0.1
-    assert KNN(3).fit_transform(table)[3, 1] == pytest.approx(0.5, abs=1e-4)
+    weights[2] = 1 / LEAST
+    filled = KNN(3).fit_transform(table)[3, 1]
+    assert filled == pytest.approx(weights @ [0, 1, 0.9] / weights.sum(), rel=1e-9)
 
 
 def test_neighbours_are_those_of_scikit_learn():
@@ -293,7 +295,9 @@ class TestRatings:
         side = network.like_users
         expected = (shares @ side.first.weight.T + side.first.bias).relu() @ side.second.weight.T
         torch.testing.assert_close(side(0.5), expected)
-        assert network.like_items(0.5) == 0
+        everybody = network.like_items
+        torch.testing.assert_close(everybody.graph.to_dense(), torch.eye(10))
+        assert Network(train, hidden=10, width=4, bases=2).like_items(0.5) == 0
         said = network(friends, test, 0.5)
         torch.nn.init.zeros_(side.second.weight)
         assert not torch.equal(network(friends, test, 0.5), said)

@@ -39,6 +39,7 @@ class KNN:
 
     def fit(self, X: np.ndarray) -> Self:
         """Keep the rows of a table with holes."""
+        X = np.asarray(X, dtype=np.float64)
         self.known = torch.from_numpy(~np.isnan(X))
         self.values = torch.from_numpy(np.nan_to_num(X))
         self.mean = np.nan_to_num(np.nanmean(X, axis=0))
@@ -47,7 +48,6 @@ class KNN:
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Return a table whose holes are filled by the rows of `fit`."""
         filled = np.array(X, dtype=np.float64)
-        # A column's own matrix of rows that have it: their distances lie next to each other.
         have = [self.known[:, j].nonzero()[:, 0] for j in range(X.shape[1])]
         for start in range(0, len(X), BLOCK):
             block = filled[start : start + BLOCK]

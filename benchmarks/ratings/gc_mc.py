@@ -2,7 +2,8 @@ r"""GC-MC (van den Berg, Kipf, Welling: Graph convolutional matrix completion, 2
 
 Every user and item has a weight vector of its own for every level r; a node's state stacks the
 means of what it receives by level, and a dense layer follows. Where friends of a user or items like
-an item are known, :math:`f_i` are their shares, and have a dense layer of their own:
+an item are known, :math:`f_i` are their shares, and have a dense layer of their own; users and
+items do not share dense layers:
 
 .. math::
 
@@ -57,9 +58,17 @@ class Network(nn.Module):
         for name, nodes in (("users", ratings.n_users), ("items", ratings.n_items)):
             weight = nn.Parameter(torch.empty(levels, nodes, self.part))
             setattr(self, name, nn.init.normal_(weight, std=(2 / (nodes + self.part)) ** 0.5))
-        self.dense = nn.Linear(levels * self.part, width, bias=False)
-        self.like_users = Side(ratings.like_users, width)
-        self.like_items = Side(ratings.like_items, width)
+        self.user_dense = nn.Linear(levels * self.part, width, bias=False)
+        self.item_dense = nn.Linear(levels * self.part, width, bias=False)
+        sides = [ratings.like_users, ratings.like_items]
+        if any(side is not None for side in sides):
+            # Without a graph on one side, everybody there is like nobody else.
+            sizes = (ratings.n_users, ratings.n_items)
+            sides = [
+                torch.eye(size).to_sparse() if side is None else side
+                for side, size in zip(sides, sizes, strict=True)
+            ]
+        self.like_users, self.like_items = Side(sides[0], width), Side(sides[1], width)
         self.bilinear = nn.Parameter(torch.empty(bases, width, width))
         nn.init.orthogonal_(self.bilinear)
         self.mixing = nn.Parameter(torch.randn(levels, bases) * 0.1)
@@ -69,7 +78,8 @@ class Network(nn.Module):
         to_items = (graph.user, graph.item, graph.n_items)
         users = self._receive(self.items, *to_users, level=graph.level, dropout=dropout)
         items = self._receive(self.users, *to_items, level=graph.level, dropout=dropout)
-        users, items = users + self.like_users(dropout), items + self.like_items(dropout)
+        users = self.user_dense(users) + self.like_users(dropout)
+        items = self.item_dense(items) + self.like_items(dropout)
         left, right = users[pairs.user], items[pairs.item]
         each = torch.stack([(left @ base * right).sum(1) for base in self.bilinear], dim=1)
         return each @ self.mixing.T
@@ -92,8 +102,7 @@ class Network(nn.Module):
         total = torch.zeros(targets * levels, part).index_add(0, slot, messages)
         count = torch.bincount(target, minlength=targets).clamp(min=1)
         state = F.relu(total.view(targets, levels * part) / count[:, None])
-        final: Tensor = self.dense(F.dropout(state, dropout, self.training))
-        return final
+        return F.dropout(state, dropout, self.training)
 
 
 @dataclass

@@ -207,6 +207,29 @@ def test_correlations_of_what_is_not_linear_are_kept():
     np.testing.assert_allclose(drawn, np.corrcoef(complete.T), atol=0.03)
 
 
+def test_what_is_not_linear_is_learned_from_a_table_without_holes(quick):
+    random = np.random.default_rng(0)
+    x = random.uniform(-3, 3, 400)
+    complete = np.stack([x, x**2 + 0.1 * random.normal(size=400)], axis=1)
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(complete)
+    new = np.stack([x[:50], np.full(50, np.nan)], axis=1)
+    drawn = imputer.sample(new, 1, random_state=0)[0]
+    assert np.abs(drawn[:, 1] - x[:50] ** 2).mean() < 0.5
+
+
+def test_columns_of_few_cells_are_learned_from_some_rows(quick, monkeypatch):
+    random = np.random.default_rng(0)
+    table = random.normal(size=(600, 3))
+    table[1:, 2] = np.nan
+    table[random.random(600) < 0.3, 0] = np.nan
+    monkeypatch.setattr("grapefill.uncertainty.gibbs.FEWEST_ROWS", 50)
+    monkeypatch.setattr("grapefill.uncertainty.gibbs.MOST_ROWS", 50)
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    for drawn in imputer.sample(table, 3, random_state=0):
+        assert np.isfinite(drawn).all()
+        assert (drawn[:, 2] == table[0, 2]).all()
+
+
 @pytest.mark.parametrize("count", [0, -1, 2.5, True, "3"])
 def test_a_bad_number_of_draws(imputer, holed, count):
     with pytest.raises(ConfigError, match="n_imputations"):

@@ -6,7 +6,14 @@ import pytest
 
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
-from grapefill.uncertainty.belief import Cells, NumberColumn, fit_columns, quantile_grid, shortest
+from grapefill.uncertainty.belief import (
+    Cells,
+    NumberColumn,
+    fit_columns,
+    quantile_grid,
+    shared_level,
+    shortest,
+)
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +160,20 @@ def test_without_held_out_cells_there_are_no_intervals():
 def test_bad_fill():
     with pytest.raises(ConfigError, match="fill must be one of"):
         GrapeImputer(fill="worst").fit([[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_a_level_of_few_cells():
+    everyone = np.linspace(0, 1, 101)
+    # Without cells of its own a column is like all together, and a little more careful.
+    assert 0.9 < shared_level(np.empty(0), everyone, 0.9) < 1
+    # Many cells of its own outweigh the others.
+    own = np.linspace(0, 0.1, 2_000)
+    assert 0.09 < shared_level(own, everyone, 0.9) < 0.1
+    # A column of two values needs the larger one, not something between them.
+    own = np.repeat([0.5, 0.96], [40, 10])
+    assert shared_level(own, np.full(300, 0.7), 0.9) == 0.96
+    # More than the cells can tell of.
+    assert shared_level(np.full(20, 0.5), everyone, 0.999) == np.inf
 
 
 def test_a_belief_by_hand():

@@ -289,14 +289,14 @@ class Calibration:
             return coverage
         # Errors get a little smaller after the trial.
         coverage = coverage * (1 - SMALLER * (1 - coverage))
-        return shared_level(self.needed[self.column == column], self.needed, coverage)
+        return min(1.0, shared_level(self.needed[self.column == column], self.needed, coverage))
 
 
 def shared_level(own: FloatArray, everyone: FloatArray, coverage: float) -> float:
     """Return what a share of a column's cells does not exceed, as far as a few of them can tell.
 
     The cells of all columns together count as `CALIBRATION_CELLS` more of its own, and one further
-    cell as larger than all.
+    cell as infinite.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def shared_level(own: FloatArray, everyone: FloatArray, coverage: float) -> floa
     weights = np.repeat([1.0, CALIBRATION_CELLS / everyone.size], [own.size, everyone.size])
     order = np.argsort(values)
     reached = np.searchsorted(weights[order].cumsum(), min(1.0, level) * (size + 1) - 1e-9)
-    return float(values[order[min(int(reached), values.size - 1)]])
+    return float(np.append(values[order], np.inf)[reached])
 
 
 def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:

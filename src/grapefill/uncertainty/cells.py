@@ -122,7 +122,7 @@ class Beliefs:
         everyone = np.concatenate([np.empty(0), *self.chances.values()])
         if not everyone.size:
             return 0.0
-        return -shared_level(-self.chances[feature], -everyone, coverage)
+        return max(0.0, -shared_level(-self.chances[feature], -everyone, coverage))
 
 
 def category_sets(chances: FloatArray, least: float) -> list[tuple[int, ...]]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 FARTHEST = 20.0
 # A column of more categories has no indicators.
 MOST_INDICATORS = 20
+# Among some rows of a table are so many with a cell of every column, if there are.
+FEWEST_CELLS = 20
 
 
 @dataclass(frozen=True)
@@ -80,3 +82,24 @@ class Design:
         """Return the inputs that do not come from a feature."""
         place = self.places[feature]
         return np.delete(np.arange(self.width), np.arange(place.start, place.stop))
+
+
+def some_rows(numbers: FloatArray, most: int, random: np.random.Generator) -> FloatArray:
+    """Return about so many rows of a table, drawn by chance, with cells of every column.
+
+    Examples
+    --------
+    >>> numbers = np.column_stack([np.arange(1_000.0), np.full(1_000, np.nan)])
+    >>> numbers[700, 1] = 7.0
+    >>> some = some_rows(numbers, 50, np.random.default_rng(0))
+    >>> some.shape[0] in (50, 51), float(np.nanmax(some[:, 1]))
+    (True, 7.0)
+    """
+    if numbers.shape[0] <= most:
+        return numbers
+    chosen = random.choice(numbers.shape[0], most, replace=False)
+    cells = (~np.isnan(numbers[chosen])).sum(axis=0)
+    for j in np.flatnonzero(cells < FEWEST_CELLS):
+        known = np.flatnonzero(~np.isnan(numbers[:, j]))
+        chosen = np.concatenate([chosen, random.permutation(known)[:FEWEST_CELLS]])
+    return numbers[np.unique(chosen)]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from grapefill.training.held_out import HeldOut
-from grapefill.uncertainty.design import Design
+from grapefill.uncertainty.design import Design, some_rows
 from grapefill.uncertainty.gibbs import fit_joint
 from grapefill.uncertainty.joint import Joint, starting
 from grapefill.uncertainty.trials import FurtherTrials
@@ -56,10 +56,8 @@ class Unlearned:
     @classmethod
     def put_aside(cls, numbers: FloatArray, *, seed: int, quick: bool, whole: bool) -> Self:
         """Keep rows of a table that a model was trained on."""
-        if numbers.shape[0] > MOST_ROWS:
-            random = np.random.default_rng(seed)
-            numbers = numbers[np.sort(random.choice(numbers.shape[0], MOST_ROWS, replace=False))]
-            whole = False
+        whole = whole and numbers.shape[0] <= MOST_ROWS
+        numbers = some_rows(numbers, MOST_ROWS, np.random.default_rng(seed))
         return cls(numbers, seed, quick, whole)
 
     def learn(self, model: GrapeModel) -> Uncertainty:

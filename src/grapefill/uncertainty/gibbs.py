@@ -15,8 +15,7 @@ import numpy as np
 
 from grapefill.trees.forest import Forest
 from grapefill.trees.growth import MOST_CATEGORIES
-from grapefill.uncertainty.belief import nearest
-from grapefill.uncertainty.design import Design
+from grapefill.uncertainty.design import Design, some_rows
 from grapefill.uncertainty.joint import (
     ColumnDraws,
     Joint,
@@ -83,8 +82,7 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     affordable = int(MOST_WORK / (max(1, regressions) * width**2))
     most = FEWEST_ROWS if quick else min(MOST_ROWS, max(FEWEST_ROWS, affordable))
     ranges = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
-    if numbers.shape[0] > most:
-        numbers = numbers[np.sort(random.choice(numbers.shape[0], most, replace=False))]
+    numbers = some_rows(numbers, most, random)
     missing = np.isnan(numbers)
     guess = model.predict(numbers)
     work = Work(design, np.where(missing, guess.value, numbers))
@@ -99,15 +97,15 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     grow = np.linspace(WARM_UP, sweeps - 1, KEPT_TREES).astype(int)
     for sweep in range(sweeps):
         for column in columns.values():
-            # Without holes nothing depends on a column until its coefficients are kept.
-            if column.holes.size or sweep in keep or sweep in grow:
+            # Without holes nothing depends on a column until something of it is kept.
+            if column.holes.size or sweep == 0 or sweep in keep or sweep in grow:
                 column.regress(kept=sweep in keep)
                 if sweep == 0:
                     column.grow(FIRST_TREES)
                     column.decide()
                 elif sweep in grow and column.forest_is_used:
                     column.grow(1)
-                if column.forest_is_used and (sweep == 0 or sweep in grow):
+                if sweep == 0 or sweep in grow:
                     column.look()
                 column.redraw()
     return Joint(
@@ -140,8 +138,7 @@ class _Column:
         self.trees: list[Forest] = []
         # Rows that each of the trees has seen.
         self.bags: list[BoolArray] = []
-        self.distinct, counts = np.unique(self.truth, return_counts=True)
-        self.as_donors = not self.n_categories and self._has_frequent(counts)
+        self.as_donors = not self.n_categories and self._has_frequent()
         self.votes = np.zeros((3, self.known.size))
         self.tree_chances = np.zeros((self.known.size, self.n_categories))
         self.linear_chances = np.zeros((self.known.size, self.n_categories))
@@ -150,7 +147,8 @@ class _Column:
         self.forest_is_used = False
         self.pool, self.levels = np.empty(0), np.empty(0)
 
-    def _has_frequent(self, counts: IntArray) -> bool:
+    def _has_frequent(self) -> bool:
+        counts = np.unique(self.truth, return_counts=True)[1]
         whole = bool((self.truth == np.rint(self.truth)).all())
         # Whole numbers are rounded to anyway.
         return not whole and bool(counts.max() >= FREQUENT * self.truth.size)
@@ -213,13 +211,17 @@ class _Column:
         self.forest_is_used = self.linear < 1 or self._need_trees()
 
     def look(self) -> None:
-        """Look at what regression and trees leave over now."""
+        """Look at what regression and trees leave over now, where that is not the same anywhere."""
+        if self.forest_is_used or self.as_donors:
+            self._keep_pool()
+
+    def _keep_pool(self) -> None:
         if not self.n_categories:
             self.pool, self.levels = self._pool(self._forest() if self.forest_is_used else None)
 
     def _try(self, forest: Forest, read: npt.NDArray[np.float32], bag: BoolArray) -> None:
         """Note what a tree says about rows that it has not seen."""
-        others = np.flatnonzero(~bag)[:TREE_ROWS]
+        others = self.random.permutation(np.flatnonzero(~bag))[:TREE_ROWS]
         if not others.size:
             return
         votes = forest.votes(read[others])[:, 0]
@@ -241,16 +243,16 @@ class _Column:
             if forest is not None and read is not None:
                 trees = self.random.random(chance.size) >= self.linear
                 values[trees] = one_vote_each(forest, read[trees], chance[trees])
-        elif forest is None or read is None:
-            values = self._undo(linear + self.random.choice(self.rest, self.holes.size))
-            if self.as_donors:
-                values = nearest(self.distinct, values)
         else:
-            predicted = linear + mean_vote(forest, read)
-            alike = choose_alike(self.levels, predicted, chance, closest=self.as_donors)
-            values = self.pool[alike]
+            if forest is not None and read is not None:
+                linear = linear + mean_vote(forest, read)
+            if self.levels.size:
+                alike = choose_alike(self.levels, linear, chance, closest=self.as_donors)
+                values = self.pool[alike]
+            else:
+                values = self.random.choice(self.rest, self.holes.size)
             if not self.as_donors:
-                values = self._undo(predicted + values)
+                values = self._undo(linear + values)
         self.work.put(self.feature, self.holes, values)
 
     def _undo(self, scaled: FloatArray) -> FloatArray:
@@ -264,7 +266,7 @@ class _Column:
     def result(self, low: float, high: float) -> ColumnDraws:
         """Return what is kept of the column."""
         self.decide()
-        self.look()
+        self._keep_pool()
         return ColumnDraws(
             self.inputs,
             np.stack(self.kept),

@@ -56,11 +56,7 @@ class UncertaintyMixin:
 
     @property
     def uncertainty_(self) -> Uncertainty | None:
-        """How missing cells are drawn. Of small tables learned when it is needed, or saved."""
-        return self._learn_draws()
-
-    def _learn_draws(self) -> Uncertainty | None:
-        """Learn how to draw cells, unless that was done."""
+        """How missing cells are drawn. Learned now if it was not at fit."""
         if isinstance(self._draws, Unlearned):
             assert self.model_ is not None
             self._draws = self._draws.learn(self.model_)
