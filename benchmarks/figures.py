@@ -51,7 +51,9 @@ def bars(name: str) -> Any:
             (relative(found, method, yardstick, (d,)) or (np.nan,))[0] for d in experiment.datasets
         ]
         places = np.arange(len(heights)) + at * width - 0.4
-        axes.bar(places, heights, width, label=method, color=_color(at, len(methods)))
+        color, again = _color(at, len(methods))
+        hatch = "////" if again else None
+        axes.bar(places, heights, width, label=method, color=color, hatch=hatch, edgecolor="white")
     axes.set_xticks(np.arange(len(experiment.datasets)), experiment.datasets)
     axes.set_ylabel(f"MAE / {yardstick}")
     axes.set_ylim(0, 1.5)
@@ -80,8 +82,9 @@ def curves(name: str) -> Any:
         known = {level: ratio[0] for level, ratio in found.items() if ratio is not None}
         if len(known) > 1:
             drawn = True
-            color = _color(at, len(experiment.methods))
-            axes.plot(known.keys(), known.values(), "o-", label=method, color=color)
+            color, again = _color(at, len(experiment.methods))
+            shape = "s--" if again else "o-"
+            axes.plot(known.keys(), known.values(), shape, label=method, color=color)
     if not drawn:
         return None
     axes.set_xlabel("share of cells missing")
@@ -100,6 +103,6 @@ def _canvas(width: float) -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
-def _color(at: int, count: int) -> str:
-    """Return a colour; the last methods are the presets."""
-    return COLORS[(at - count) % len(COLORS)]
+def _color(at: int, count: int) -> tuple[str, bool]:
+    """Return a colour, and whether a later method has it too; the last methods are the presets."""
+    return COLORS[(at - count) % len(COLORS)], count - at > len(COLORS)

@@ -131,6 +131,7 @@ def _lines(name: str) -> list[dict[str, Any]]:
         if line["seed"] >= FIRST_SEED
         and line["dataset"] in experiment.datasets
         and line["method"] in experiment.methods
+        and all(line[key] in values for key, values in experiment.grid.items())
     ]
 
 
