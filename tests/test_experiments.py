@@ -160,13 +160,15 @@ def test_figures_are_drawn_from_the_lines(own_results, tmp_path, capsys):
     lines = TASKS["imputation"].RESULTS
     for method, mae in (("mean", 0.2), ("grapefill default", 0.1)):
         for missing in (0.3, 0.5):
-            lines.add(
-                dataset="yacht", method=method, seed=100, missing=missing, mechanism="mcar", mae=mae
-            )
+            fields = {"dataset": "yacht", "method": method, "seed": 100, "mechanism": "mcar"}
+            lines.add(**fields, missing=missing, mae=mae if missing == 0.3 else 0.2)
     main(["figures", "--folder", str(tmp_path / "figures")])
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
     assert drawn == {"imputation.svg", "imputation-levels.svg"}
     assert "0.500 (1 tables)" in tables.section("imputation")
+    (axes,) = figures.bars("imputation").axes
+    # The lines of other shares of missing cells are of another experiment.
+    assert sorted({bar.get_height() for bar in axes.patches if bar.get_height() > 0}) == [0.5, 1]
     assert figures.FOLDER.parent.name == "docs"
 
 
