@@ -146,6 +146,7 @@ class _Column:
         self.linear = 1.0
         self.forest_is_used = False
         self.pool, self.levels = np.empty(0), np.empty(0)
+        self.shift = np.zeros(self.inputs.size)
 
     def _has_frequent(self) -> bool:
         counts = np.unique(self.truth, return_counts=True)[1]
@@ -237,7 +238,7 @@ class _Column:
         chance = self.random.random(self.holes.size)
         forest = self._forest() if self.forest_is_used else None
         read = None if forest is None else self.work.trees_read(forest, self.holes)
-        linear = self._read(self.holes) @ self.drawn
+        linear = self._read(self.holes) @ self._shifted(self.drawn)
         if self.n_categories:
             values = choose_category(category_chances(linear, self.n_categories), chance)
             if forest is not None and read is not None:
@@ -255,6 +256,10 @@ class _Column:
                 values = self._undo(linear + values)
         self.work.put(self.feature, self.holes, values)
 
+    def _shifted(self, drawn: FloatArray) -> FloatArray:
+        """Return coefficients that make up for what trees do to a regression."""
+        return drawn if self.n_categories else drawn + self.shift
+
     def _undo(self, scaled: FloatArray) -> FloatArray:
         values = self.work.design.scaling.of(self.feature).undo(scaled)
         return np.clip(values, self.truth.min(), self.truth.max())
@@ -269,7 +274,7 @@ class _Column:
         self._keep_pool()
         return ColumnDraws(
             self.inputs,
-            np.stack(self.kept),
+            self._shifted(np.stack(self.kept)),
             self.pool,
             self.levels,
             self._forest() if self.forest_is_used else None,
@@ -315,6 +320,10 @@ class _Column:
         count, votes, unseen = count[some], votes[some], unseen[some]
         mean = (votes * unseen).sum(axis=1) / count
         left: FloatArray = rest[some] - mean
+        # Trees flatten what they follow; what that takes from the regression is given back.
+        inputs = self._read(self.known[rows[some]])
+        self.shift = fit_linear(inputs, left, self.random).best
+        left = left - inputs @ self.shift
         # Fewer trees spoke than will, so a part of what is left over is theirs.
         noise = (np.square(votes - mean[:, None]) * unseen).sum(axis=1) / np.maximum(count - 1, 1)
         extra = float((noise * (1 / count - 1 / len(forest.trees))).mean())
