@@ -89,6 +89,7 @@ def _cost(preset: str, seed: int) -> dict[str, Any]:
     seconds = {"fit": time.perf_counter() - started}
     imputer.transform(table)
     for name, work in {
+        "learning": lambda: imputer.uncertainty_,
         "transform": lambda: imputer.transform(table),
         "one_draw": lambda: list(imputer.sample_each(table, 1, random_state=0)),
         "twenty_draws": lambda: [None for _ in imputer.sample_each(table, 20, random_state=0)],

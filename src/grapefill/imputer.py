@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -57,9 +56,6 @@ if TYPE_CHECKING:
 
 
 LEFT_OUT = "They are left out of the result unless keep_empty_features=True."
-# Cells from which on `fit` learns how to draw them. It takes seconds, a few hundredths of the fit,
-# and would be most of the first draw. Small tables are learned from in a moment, when needed.
-LEARN_AT_ONCE = 100_000
 
 
 class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
@@ -155,8 +151,8 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     history_ : History
         Losses over the course of training.
     uncertainty_ : Uncertainty or None
-        How missing cells are drawn; None after an interrupted fit. Of a large table it is learned
-        at fit, otherwise when it is first needed, from rows that are kept until then, or saved.
+        How missing cells are drawn; None after an interrupted fit. It is learned when it is first
+        needed, from rows of the table that are kept until then, or when the imputer is saved.
     n_features_in_ : int
         Number of columns at fit.
     feature_names_in_ : ndarray of str
@@ -260,7 +256,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         self._constraints(schema, None)
         encoded = schema.encode(table)
         history = History()
-        draws: Uncertainty | Unlearned | None = None
+        draws: Unlearned | None = None
         if schema.features:
             require_observed(encoded)
             if model is None:
@@ -271,8 +267,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
                 model = model.continued(preset)
             history = self._train(model, encoded.numbers, generator)
             whole = not self.warm_start
-            unlearned = self._put_aside(encoded.numbers, history, generator, whole=whole)
-            draws = self._maybe_learn(unlearned, model)
+            draws = self._put_aside(encoded.numbers, history, generator, whole=whole)
         # Only now, so that a fit that fails leaves the imputer as it was.
         self.model_, self.history_, self._draws = model, history, draws
         self._remember(schema)
@@ -515,17 +510,6 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         seed = int(torch.randint(2**31, (), generator=generator))
         quick = self.time_limit is not None
         return Unlearned.put_aside(numbers, seed=seed, quick=quick, whole=whole)
-
-    def _maybe_learn(
-        self, draws: Unlearned | None, model: GrapeModel
-    ) -> Uncertainty | Unlearned | None:
-        """Learn how to draw the cells of a large table at once, so that the first draw is quick."""
-        if draws is None or draws.numbers.size < LEARN_AT_ONCE or self.time_limit is not None:
-            return draws
-        # Whoever interrupts it keeps the model, and has it learned when draws are asked for.
-        with contextlib.suppress(KeyboardInterrupt):
-            return draws.learn(model)
-        return draws
 
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:

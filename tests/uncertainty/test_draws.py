@@ -9,7 +9,8 @@ from sklearn.base import clone
 
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
-from grapefill.uncertainty.fitted import Uncertainty, Unlearned
+from grapefill.uncertainty import gibbs
+from grapefill.uncertainty.fitted import Uncertainty
 from grapefill.uncertainty.gibbs import fit_joint
 from grapefill.uncertainty.wide import WideDraws
 
@@ -180,18 +181,6 @@ def _wrap(table):
     return Table.wrap(table)
 
 
-def test_long_tables_learn_to_draw_in_fit(holed, quick, monkeypatch):
-    later = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
-    assert isinstance(later._draws, Unlearned)
-    monkeypatch.setattr("grapefill.imputer.LEARN_AT_ONCE", holed.size)
-    once = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
-    assert isinstance(once._draws, Uncertainty)
-    limited = GrapeImputer("fast", settings=quick, random_state=0, time_limit=60).fit(holed)
-    assert isinstance(limited._draws, Unlearned)
-    one, other = (each.sample(holed, 1, random_state=0)[0] for each in (later, once))
-    pd.testing.assert_frame_equal(one, other)
-
-
 def test_correlations_of_what_is_not_linear_are_kept():
     """What trees leave over is as large for drawn cells as it is for observed ones."""
     random = np.random.default_rng(0)
@@ -205,6 +194,26 @@ def test_correlations_of_what_is_not_linear_are_kept():
     draws = imputer.sample(holed, 5, random_state=0)
     drawn = np.mean([np.corrcoef(each.T) for each in draws], axis=0)
     np.testing.assert_allclose(drawn, np.corrcoef(complete.T), atol=0.03)
+
+
+def test_trees_that_are_dropped_leave_the_regression_as_it_was(holed, imputer, monkeypatch):
+    found = []
+
+    def result(column, low, high):
+        drawn = whole_result(column, low, high)
+        found.append((column.n_categories, np.stack(column.kept), drawn))
+        return drawn
+
+    whole_result = gibbs._Column.result
+    monkeypatch.setattr(gibbs._Column, "result", result)
+    # Wanted at first, and no longer in the end.
+    monkeypatch.setattr(gibbs._Column, "_need_trees", lambda column: not column.kept)
+    fit_joint(imputer.model_, imputer.schema_.encode(_wrap(holed)).numbers, seed=0)
+    numbers = [(kept, drawn) for categories, kept, drawn in found if not categories]
+    assert numbers
+    for kept, drawn in numbers:
+        assert drawn.forest is None
+        np.testing.assert_array_equal(drawn.coefficients, kept)
 
 
 def test_what_is_not_linear_is_learned_from_a_table_without_holes(quick):

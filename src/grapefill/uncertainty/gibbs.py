@@ -212,7 +212,7 @@ class _Column:
         self.forest_is_used = self.linear < 1 or self._need_trees()
 
     def look(self) -> None:
-        """Look at what regression and trees leave over now, where that is not the same anywhere."""
+        """Look at what is left over now, where it depends on what was predicted."""
         if self.forest_is_used or self.as_donors:
             self._keep_pool()
 
@@ -286,6 +286,8 @@ class _Column:
     def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
         """Return what is left over in observed cells, and what was predicted of them."""
         left, seen = self.rest, np.arange(self.rest.size)
+        # Without trees there is nothing to make up for, though there may have been.
+        self.shift = np.zeros(self.inputs.size)
         if forest is not None:
             left, seen = self._left_by_trees(forest)
         if forest is None and not self.as_donors:

@@ -56,7 +56,7 @@ class UncertaintyMixin:
 
     @property
     def uncertainty_(self) -> Uncertainty | None:
-        """How missing cells are drawn. Learned now if it was not at fit."""
+        """How missing cells are drawn. Learned when it is first needed, or saved."""
         if isinstance(self._draws, Unlearned):
             assert self.model_ is not None
             self._draws = self._draws.learn(self.model_)
