@@ -48,8 +48,8 @@ TREES = (
     "random forest",
 )
 BINS = 10
-# As many steps as the paper has epochs, each on some rows.
-ALL_STEPS = BATCHES | {"max_steps": 20_000}
+# As many steps as the paper has epochs, each on some rows, and the last weights.
+ALL_STEPS = BATCHES | {"max_steps": 20_000, "average": 0.0}
 
 
 @dataclass(frozen=True)

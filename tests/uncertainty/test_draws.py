@@ -207,7 +207,7 @@ def test_trees_that_are_dropped_leave_the_regression_as_it_was(holed, imputer, m
     whole_result = gibbs._Column.result
     monkeypatch.setattr(gibbs._Column, "result", result)
     # Wanted at first, and no longer in the end.
-    monkeypatch.setattr(gibbs._Column, "_need_trees", lambda column: not column.kept)
+    monkeypatch.setattr(gibbs._Column, "_signal", lambda column: float(not column.kept))
     fit_joint(imputer.model_, imputer.schema_.encode(_wrap(holed)).numbers, seed=0)
     numbers = [(kept, drawn) for categories, kept, drawn in found if not categories]
     assert numbers
@@ -224,6 +224,39 @@ def test_what_is_not_linear_is_learned_from_a_table_without_holes(quick):
     new = np.stack([x[:50], np.full(50, np.nan)], axis=1)
     drawn = imputer.sample(new, 1, random_state=0)[0]
     assert np.abs(drawn[:, 1] - x[:50] ** 2).mean() < 0.5
+
+
+@pytest.mark.parametrize("many_rows", [100, 10_000])
+def test_twenty_draws_of_the_coefficients_are_kept(many_rows, holed, imputer, monkeypatch):
+    monkeypatch.setattr(gibbs, "MANY_ROWS", many_rows)
+    numbers = imputer.schema_.encode(_wrap(holed)).numbers
+    for column in fit_joint(imputer.model_, numbers, seed=0).columns:
+        assert column.coefficients.shape[0] == 20
+        assert np.unique(column.coefficients.reshape(20, -1), axis=0).shape[0] == 20
+
+
+def test_large_trees_are_grown_only_where_small_ones_find_something(quick, monkeypatch):
+    random = np.random.default_rng(0)
+    x = random.uniform(-3, 3, 600)
+    table = np.stack([x, x**2 + 0.1 * random.normal(size=600), random.normal(size=600)], axis=1)
+    table[random.random(table.shape) < 0.2] = np.nan
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    monkeypatch.setattr(gibbs, "TREE_ROWS", 250)
+    monkeypatch.setattr(gibbs, "TRIAL_ROWS", 100)
+    grown = {0: [], 1: [], 2: []}
+    grow = gibbs._Column.grow
+
+    def note(column, n_trees, **most):
+        grown[column.feature].append(most.get("most"))
+        grow(column, n_trees, **most)
+
+    monkeypatch.setattr(gibbs._Column, "grow", note)
+    found = fit_joint(imputer.model_, table, seed=0).columns
+    assert found[1].forest is not None
+    assert found[2].forest is None
+    assert len(grown[1]) > 2
+    # One trial, and one call that finds that there are to be no trees.
+    assert grown[2] == [100, None]
 
 
 def test_columns_of_few_cells_are_learned_from_some_rows(quick, monkeypatch):

@@ -9,6 +9,7 @@ data, 2018).
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
     from grapefill.table.arrays import BoolArray, FloatArray, IntArray
     from grapefill.training.model import GrapeModel
 
-# Sweeps before anything is kept, draws of the coefficients that are kept, sweeps from one to the
-# next. Many rows leave little open, so that it matters little whether draws resemble each other.
-WARM_UP = 5
+# Draws of the coefficients that are kept, sweeps before the first of them, and sweeps over which
+# they are spread. Many rows leave little open, so that draws from one sweep are different enough.
 DRAWS = 20
-APART, APART_OF_MANY = 2, 1
+WARM_UP, WARM_UP_OF_MANY = 5, 3
+SWEEPS, SWEEPS_OF_MANY = 40, 5
 MANY_ROWS = 5_000
 # Learned from no more rows than that, nor from more multiplications per sweep.
 MOST_ROWS = 20_000
@@ -49,12 +50,14 @@ MOST_INPUTS = 64
 # Rows and trees of a column; a tree of many rows costs much and says little more.
 TREE_ROWS = 4_000
 FIRST_TREES, KEPT_TREES = 6, 16
+# Trees of many rows are grown where a few smaller ones find something.
+TRIAL_ROWS, TRIAL_TREES = 1_000, 3
 MIN_SPLIT = 2
 TREE_SHARE = 0.6
 # Where a value makes up so much of a column of numbers, observed values are drawn.
 FREQUENT = 0.1
 # Correlation of what is left over with what trees say of it, from which on trees are asked.
-LEAST_SIGNAL = 0.1
+LEAST_SIGNAL, LEAST_OF_TRIAL = 0.1, 0.05
 LINEAR_SHARES = np.linspace(0, 1, 5)
 # So many remainders are kept of a column.
 MOST_POOL = 2_000
@@ -84,27 +87,25 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     ranges = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
     numbers = some_rows(numbers, most, random)
     missing = np.isnan(numbers)
-    guess = model.predict(numbers)
+    many = numbers.shape[0] >= MANY_ROWS
+    # Trees would make a better start; the regressions soon do.
+    guess = model.predict_start(numbers) if many else model.predict(numbers)
     work = Work(design, np.where(missing, guess.value, numbers))
     columns = {
         j: _Column(work, j, missing[:, j], random)
         for j, k in enumerate(design.n_categories)
         if k <= MOST_CATEGORIES
     }
-    apart = APART if numbers.shape[0] < MANY_ROWS else APART_OF_MANY
-    sweeps = WARM_UP + apart * DRAWS
-    keep = range(sweeps - 1, WARM_UP - 1, -apart)
-    grow = np.linspace(WARM_UP, sweeps - 1, KEPT_TREES).astype(int)
-    for sweep in range(sweeps):
+    keep, grow = _spread_over_sweeps(DRAWS, many=many), _spread_over_sweeps(KEPT_TREES, many=many)
+    for sweep in range(max(keep) + 1):
         for column in columns.values():
             # Without holes nothing depends on a column until something of it is kept.
             if column.holes.size or sweep == 0 or sweep in keep or sweep in grow:
-                column.regress(kept=sweep in keep)
+                column.regress(kept=keep[sweep])
                 if sweep == 0:
-                    column.grow(FIRST_TREES)
-                    column.decide()
-                elif sweep in grow and column.forest_is_used:
-                    column.grow(1)
+                    column.start_trees()
+                elif column.forest_is_used:
+                    column.grow(grow[sweep])
                 if sweep == 0 or sweep in grow:
                     column.look()
                 column.redraw()
@@ -115,6 +116,12 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
             for j, (k, low, high) in enumerate(zip(design.n_categories, *ranges, strict=True))
         ),
     )
+
+
+def _spread_over_sweeps(count: int, *, many: bool) -> Counter[int]:
+    """Return in which sweeps how much of something is done."""
+    first, sweeps = (WARM_UP_OF_MANY, SWEEPS_OF_MANY) if many else (WARM_UP, SWEEPS)
+    return Counter((first + np.arange(count) * sweeps // count).tolist())
 
 
 class _Column:
@@ -157,20 +164,22 @@ class _Column:
     def _read(self, rows: IntArray) -> FloatArray:
         return self.work.inputs.take(rows, axis=0).take(self.inputs, axis=1)
 
-    def regress(self, *, kept: bool) -> None:
-        """Regress the column on the others, and draw the coefficients."""
+    def regress(self, *, kept: int) -> None:
+        """Regress the column on the others, and draw the coefficients; keep some draws."""
         inputs = self._read(self.known)
+        draws = max(1, kept)
         if self.n_categories:
-            fit = fit_logistic(inputs, self.target, self.n_categories, self.random, self.start)
+            fit = fit_logistic(
+                inputs, self.target, self.n_categories, self.random, start=self.start, draws=draws
+            )
             self.start = fit.best
             self.linear_chances += category_chances(inputs @ fit.best, self.n_categories)
         else:
-            fit = fit_linear(inputs, self.target, self.random)
+            fit = fit_linear(inputs, self.target, self.random, draws=draws)
             self.best = fit.best
             self.rest = self._left_over(inputs, self.target)
-        self.drawn = fit.drawn
-        if kept:
-            self.kept.append(fit.drawn)
+        self.drawn = fit.drawn[0]
+        self.kept.extend(fit.drawn[:kept])
 
     def _left_over(self, inputs: FloatArray, target: FloatArray) -> FloatArray:
         free = max(1, self.known.size - self.inputs.size)
@@ -179,7 +188,16 @@ class _Column:
         left: FloatArray = (target - inputs @ self.best) * min(grow, 2.0)
         return left
 
-    def grow(self, n_trees: int) -> None:
+    def start_trees(self) -> None:
+        """Grow the first trees, and decide whether there are to be any."""
+        if self.known.size >= TREE_ROWS and not self.n_categories:
+            self.grow(TRIAL_TREES, most=TRIAL_ROWS)
+            self.has_trees = self.has_trees and self._signal() > LEAST_OF_TRIAL
+            self.trees, self.bags, self.votes = [], [], np.zeros_like(self.votes)
+        self.grow(FIRST_TREES)
+        self.decide()
+
+    def grow(self, n_trees: int, *, most: int = TREE_ROWS) -> None:
         """Grow trees on most rows, and let them say something about the others."""
         if not self.has_trees:
             return
@@ -187,7 +205,7 @@ class _Column:
         target = self.truth if self.n_categories else self.rest
         read = self.work.scaled.take(self.known, axis=0).take(self.reads, axis=1)
         for _ in range(n_trees):
-            rows = self.random.permutation(size)[: min(max(3, int(TREE_SHARE * size)), TREE_ROWS)]
+            rows = self.random.permutation(size)[: min(max(3, int(TREE_SHARE * size)), most)]
             forest = Forest.grow(
                 read[rows],
                 target[rows],
@@ -209,7 +227,9 @@ class _Column:
             return
         if self.n_categories:
             self.linear = self._linear_share()
-        self.forest_is_used = self.linear < 1 or self._need_trees()
+            self.forest_is_used = self.linear < 1
+        else:
+            self.forest_is_used = self._signal() > LEAST_SIGNAL
 
     def look(self) -> None:
         """Look at what is left over now, where it depends on what was predicted."""
@@ -332,18 +352,19 @@ class _Column:
         size = float(np.square(left).mean())
         return left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0)), rows[some]
 
-    def _need_trees(self) -> bool:
-        """Whether what is left over depends on the other columns, in its mean or its size."""
-        if self.n_categories:
-            return False
+    def _signal(self) -> float:
+        """Return how what is left over depends on the other columns, in its mean or its size.
+
+        That is the correlation with what trees say of rows that they have not seen, less what may
+        be chance.
+        """
         vote, size, count = self.votes
         seen = count > 0
         if seen.sum() < 20:
-            return False
-        noise = LEAST_SIGNAL + 1.5 / np.sqrt(seen.sum())
+            return 0.0
         mean = _correlation(vote[seen] / count[seen], self.rest[seen])
         spread = _correlation(size[seen] / count[seen], np.abs(self.rest[seen]))
-        return bool(max(mean, spread) > noise)
+        return max(mean, spread) - 1.5 / float(np.sqrt(seen.sum()))
 
     def _linear_share(self) -> float:
         """Return how often to ask the regression rather than trees, by the probabilities given."""

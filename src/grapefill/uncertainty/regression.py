@@ -35,15 +35,17 @@ class Fit(NamedTuple):
     ----------
     best : ndarray of shape (inputs,) or (inputs, categories)
         The most probable coefficients.
-    drawn : ndarray of the same shape
-        A draw from their posterior.
+    drawn : ndarray of shape (draws, inputs) or (draws, inputs, categories)
+        Draws from their posterior.
     """
 
     best: FloatArray
     drawn: FloatArray
 
 
-def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generator) -> Fit:
+def fit_linear(
+    inputs: FloatArray, target: FloatArray, random: np.random.Generator, *, draws: int = 1
+) -> Fit:
     """Regress a number on inputs, one of which is constant.
 
     Examples
@@ -58,9 +60,9 @@ def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generat
     root = _root(gram, RIDGE + 0.1 * (width / rows) ** 2)
     best = cho_solve((root, False), inputs.T @ target)
     left = float(np.square(target - inputs @ best).sum())
-    sigma = np.sqrt(left / random.chisquare(max(1, rows - width)))
-    drawn = best + sigma * solve_triangular(root, random.standard_normal(width))
-    return Fit(best, drawn)
+    sigma = np.sqrt(left / random.chisquare(max(1, rows - width), draws))
+    apart = solve_triangular(root, random.standard_normal((width, draws)))
+    return Fit(best, best + (sigma * apart).T)
 
 
 def fit_logistic(
@@ -68,7 +70,9 @@ def fit_logistic(
     codes: FloatArray,
     n_categories: int,
     random: np.random.Generator,
+    *,
     start: FloatArray | None = None,
+    draws: int = 1,
 ) -> Fit:
     """Regress the indicators of categories on inputs; for two categories the last one only.
 
@@ -81,14 +85,16 @@ def fit_logistic(
     n_categories : int
         How many there are.
     random : Generator
-        Source of the draw.
+        Source of the draws.
     start : ndarray or None
         Coefficients to start from.
+    draws : int
+        How many draws of the coefficients.
     """
     width = inputs.shape[1]
     wanted = [1] if n_categories == 2 else list(range(n_categories))
     best = np.zeros((width, len(wanted))) if start is None else start.copy()
-    drawn = np.empty_like(best)
+    drawn = np.empty((draws, *best.shape))
     for at, code in enumerate(wanted):
         beta, truth = best[:, at], codes == code
         for _ in range(NEWTON_STEPS):
@@ -102,7 +108,8 @@ def fit_logistic(
             if np.abs(step).max() < 1e-3:
                 break
         best[:, at] = beta
-        drawn[:, at] = beta + solve_triangular(root, random.standard_normal(width))
+        apart = solve_triangular(root, random.standard_normal((width, draws)))
+        drawn[:, :, at] = beta + apart.T
     return Fit(best, drawn)
 
 
