@@ -103,7 +103,7 @@ class IGMC:
     """
 
     seed: int = 0
-    steps: int = 2000
+    steps: int = 4000
     batch: int = 50
     rate: float = 0.001
     edge_dropout: float = 0.2

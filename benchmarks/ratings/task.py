@@ -44,7 +44,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
         seed, **ON_BIASES, places=20, factor_rounds=steps(400)
     ),
     "gc-mc": lambda seed: GCMC(seed, steps(400)),
-    "igmc": lambda seed: IGMC(seed, steps(2000)),
+    "igmc": lambda seed: IGMC(seed, steps(4000)),
 }
 
 

@@ -241,22 +241,21 @@ def test_large_trees_are_grown_only_where_small_ones_find_something(quick, monke
     table = np.stack([x, x**2 + 0.1 * random.normal(size=600), random.normal(size=600)], axis=1)
     table[random.random(table.shape) < 0.2] = np.nan
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
-    monkeypatch.setattr(gibbs, "TREE_ROWS", 250)
+    monkeypatch.setattr(gibbs, "TREE_ROWS", 400)
     monkeypatch.setattr(gibbs, "TRIAL_ROWS", 100)
     grown = {0: [], 1: [], 2: []}
-    grow = gibbs._Column.grow
+    grow_one = gibbs._Column._grow_one
 
-    def note(column, n_trees, **most):
-        grown[column.feature].append(most.get("most"))
-        grow(column, n_trees, **most)
+    def note(column, rows):
+        grown[column.feature].append(rows.size)
+        return grow_one(column, rows)
 
-    monkeypatch.setattr(gibbs._Column, "grow", note)
+    monkeypatch.setattr(gibbs._Column, "_grow_one", note)
     found = fit_joint(imputer.model_, table, seed=0).columns
     assert found[1].forest is not None
     assert found[2].forest is None
-    assert len(grown[1]) > 2
-    # One trial, and one call that finds that there are to be no trees.
-    assert grown[2] == [100, None]
+    assert grown[1][:3] == grown[2] == [100] * 3
+    assert min(grown[1][3:]) > 200
 
 
 def test_columns_of_few_cells_are_learned_from_some_rows(quick, monkeypatch):

@@ -57,7 +57,7 @@ TREE_SHARE = 0.6
 # Where a value makes up so much of a column of numbers, observed values are drawn.
 FREQUENT = 0.1
 # Correlation of what is left over with what trees say of it, from which on trees are asked.
-LEAST_SIGNAL, LEAST_OF_TRIAL = 0.1, 0.05
+LEAST_SIGNAL, LEAST_OF_TRIAL = 0.1, 0.07
 LINEAR_SHARES = np.linspace(0, 1, 5)
 # So many remainders are kept of a column.
 MOST_POOL = 2_000
@@ -191,35 +191,49 @@ class _Column:
     def start_trees(self) -> None:
         """Grow the first trees, and decide whether there are to be any."""
         if self.known.size >= TREE_ROWS and not self.n_categories:
-            self.grow(TRIAL_TREES, most=TRIAL_ROWS)
-            self.has_trees = self.has_trees and self._signal() > LEAST_OF_TRIAL
-            self.trees, self.bags, self.votes = [], [], np.zeros_like(self.votes)
+            self.has_trees = self.has_trees and self._promises()
         self.grow(FIRST_TREES)
         self.decide()
 
-    def grow(self, n_trees: int, *, most: int = TREE_ROWS) -> None:
-        """Grow trees on most rows, and let them say something about the others."""
+    def _promises(self) -> bool:
+        """Whether a few small trees find something in what is left over."""
+        order = self.random.permutation(self.known.size)
+        parts = np.split(order, TRIAL_ROWS * np.arange(1, TRIAL_TREES + 1))
+        for rows in parts[:-1]:
+            self._try(self._grow_one(rows), parts[-1][: 2 * TRIAL_ROWS])
+        signal = self._signal()
+        self.votes = np.zeros_like(self.votes)
+        return signal > LEAST_OF_TRIAL
+
+    def grow(self, n_trees: int) -> None:
+        """Grow trees on most rows, and let them say something about others."""
         if not self.has_trees:
             return
         size = self.known.size
-        target = self.truth if self.n_categories else self.rest
-        read = self.work.scaled.take(self.known, axis=0).take(self.reads, axis=1)
+        take = min(max(3, int(TREE_SHARE * size)), TREE_ROWS)
         for _ in range(n_trees):
-            rows = self.random.permutation(size)[: min(max(3, int(TREE_SHARE * size)), most)]
-            forest = Forest.grow(
-                read[rows],
-                target[rows],
-                columns=self.reads,
-                n_trees=1,
-                seed=int(self.random.integers(2**31)),
-                n_categories=self.n_categories,
-                min_split=MIN_SPLIT,
-            )
+            rows, others = np.split(self.random.permutation(size), [take])
+            forest = self._grow_one(rows)
             bag = np.zeros(size, dtype=bool)
             bag[rows] = True
             self.trees = [*self.trees, forest][-KEPT_TREES:]
             self.bags = [*self.bags, bag][-KEPT_TREES:]
-            self._try(forest, read, bag)
+            if others.size:
+                self._try(forest, others[:TREE_ROWS])
+
+    def _grow_one(self, rows: IntArray) -> Forest:
+        return Forest.grow(
+            self._trees_read(rows),
+            (self.truth if self.n_categories else self.rest)[rows],
+            columns=self.reads,
+            n_trees=1,
+            seed=int(self.random.integers(2**31)),
+            n_categories=self.n_categories,
+            min_split=MIN_SPLIT,
+        )
+
+    def _trees_read(self, rows: IntArray) -> npt.NDArray[np.float32]:
+        return self.work.scaled.take(self.known[rows], axis=0).take(self.reads, axis=1)
 
     def decide(self) -> None:
         """Decide whether trees have a say, by what they say about rows that they have not seen."""
@@ -240,12 +254,9 @@ class _Column:
         if not self.n_categories:
             self.pool, self.levels = self._pool(self._forest() if self.forest_is_used else None)
 
-    def _try(self, forest: Forest, read: npt.NDArray[np.float32], bag: BoolArray) -> None:
+    def _try(self, forest: Forest, others: IntArray) -> None:
         """Note what a tree says about rows that it has not seen."""
-        others = self.random.permutation(np.flatnonzero(~bag))[:TREE_ROWS]
-        if not others.size:
-            return
-        votes = forest.votes(read[others])[:, 0]
+        votes = forest.votes(self._trees_read(others))[:, 0]
         if self.n_categories:
             self.tree_chances[others, votes.astype(np.int64)] += 1
         else:
