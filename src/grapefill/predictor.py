@@ -276,7 +276,7 @@ class GrapeRegressor(RegressorMixin, GrapePredictor):
         in some rows: a network fills it, and trees refine what it says where that helps on held-out
         labels; `summary` tells where. ``"fast"`` is the same with a smaller network and fewer
         trees. ``"paper"`` is the configuration of the paper: two layers of 16 units, labels by a
-        linear map of the imputed row, 20,000 epochs.
+        linear map of the imputed row, 20,000 epochs; used is a running average of the weights.
     settings : dict or None, default=None
         Changes to the preset, by the names of `NetworkConfig`, `TrainingConfig`, `ForestConfig` and
         `FactorConfig`.
@@ -379,7 +379,7 @@ class GrapeClassifier(ClassifierMixin, GrapePredictor):
         in some rows: a network fills it, and trees refine what it says where that helps on held-out
         labels; `summary` tells where. ``"fast"`` is the same with a smaller network and fewer
         trees. ``"paper"`` is the configuration of the paper: two layers of 16 units, labels by a
-        linear map of the imputed row, 20,000 epochs.
+        linear map of the imputed row, 20,000 epochs; used is a running average of the weights.
     settings : dict or None, default=None
         Changes to the preset, by the names of `NetworkConfig`, `TrainingConfig`, `ForestConfig` and
         `FactorConfig`.

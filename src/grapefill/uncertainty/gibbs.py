@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from grapefill.training.model import GrapeModel
 
 # Draws of the coefficients that are kept, sweeps before the first of them, and sweeps over which
-# they are spread. Many rows leave little open, so that draws from one sweep are different enough.
+# they are spread. Many rows leave little open, so that draws from one sweep are different enough;
+# where the sweeps begin is found out on some of them.
 DRAWS = 20
-WARM_UP, WARM_UP_OF_MANY = 5, 3
+WARM_UP, WARM_UP_OF_MANY = 5, 1
 SWEEPS, SWEEPS_OF_MANY = 40, 5
 MANY_ROWS = 5_000
+START_ROWS, START_SWEEPS = 1_500, 10
 # Learned from no more rows than that, nor from more multiplications per sweep.
 MOST_ROWS = 20_000
 MOST_WORK = 2e9
@@ -88,7 +90,7 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     numbers = some_rows(numbers, most, random)
     missing = np.isnan(numbers)
     many = numbers.shape[0] >= MANY_ROWS
-    # Trees would make a better start; the regressions soon do.
+    # Trees would guess better, but regressions on some rows soon do.
     guess = model.predict_start(numbers) if many else model.predict(numbers)
     work = Work(design, np.where(missing, guess.value, numbers))
     columns = {
@@ -96,6 +98,8 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
         for j, k in enumerate(design.n_categories)
         if k <= MOST_CATEGORIES
     }
+    if many:
+        _start(columns, work, missing, random)
     keep, grow = _spread_over_sweeps(DRAWS, many=many), _spread_over_sweeps(KEPT_TREES, many=many)
     for sweep in range(max(keep) + 1):
         for column in columns.values():
@@ -116,6 +120,26 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
             for j, (k, low, high) in enumerate(zip(design.n_categories, *ranges, strict=True))
         ),
     )
+
+
+def _start(
+    columns: dict[int, _Column], work: Work, missing: BoolArray, random: np.random.Generator
+) -> None:
+    """Draw all holes by regressions that have settled on some of the rows."""
+    rows = np.sort(random.permutation(missing.shape[0])[:START_ROWS])
+    some = Work(work.design, work.values[rows])
+    starts = {j: _Column(some, j, missing[rows, j], random) for j in columns}
+    starts = {j: start for j, start in starts.items() if start.known.size and start.holes.size}
+    for j, start in starts.items():
+        start.inputs, start.shift = columns[j].inputs, columns[j].shift
+    for _ in range(START_SWEEPS):
+        for start in starts.values():
+            start.regress(kept=0)
+            start.look()
+            start.redraw()
+    # Twice, for what is drawn first reads guesses.
+    for j, start in [*starts.items()] * 2:
+        columns[j].redraw_like(start)
 
 
 def _spread_over_sweeps(count: int, *, many: bool) -> Counter[int]:
@@ -286,6 +310,14 @@ class _Column:
             if not self.as_donors:
                 values = self._undo(linear + values)
         self.work.put(self.feature, self.holes, values)
+
+    def redraw_like(self, other: _Column) -> None:
+        """Draw the holes of the column by what was learned from other rows of it."""
+        self.drawn, self.start = other.drawn, other.start
+        self.pool, self.levels = other.pool, other.levels
+        if not self.n_categories:
+            self.rest = other.rest
+        self.redraw()
 
     def _shifted(self, drawn: FloatArray) -> FloatArray:
         """Return coefficients that make up for what trees do to a regression."""
