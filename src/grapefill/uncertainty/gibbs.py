@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # they are spread. Many rows leave little open, so that draws from one sweep are different enough;
 # where the sweeps begin is found out on some of them.
 DRAWS = 20
-WARM_UP, WARM_UP_OF_MANY = 5, 1
+WARM_UP, WARM_UP_OF_MANY = 10, 1
 SWEEPS, SWEEPS_OF_MANY = 40, 5
 MANY_ROWS = 5_000
 START_ROWS, START_SWEEPS = 1_500, 10
