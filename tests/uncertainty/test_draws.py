@@ -114,8 +114,11 @@ def test_draws_keep_correlation():
     assert np.mean([gap(each) for each in draws]) < 0.7 * single
 
 
-def test_coefficients_are_as_uncertain_as_they_should_be(quick):
+@pytest.mark.parametrize("many_rows", [100, 10_000])
+def test_coefficients_are_as_uncertain_as_they_should_be(many_rows, quick, monkeypatch):
     """The spread of a mean between draws is what the theory says, about."""
+    monkeypatch.setattr(gibbs, "MANY_ROWS", many_rows)
+    monkeypatch.setattr(gibbs, "START_ROWS", 150)
     random = np.random.default_rng(1)
     n = 400
     x = random.normal(size=n)
@@ -201,7 +204,7 @@ def test_trees_that_are_dropped_leave_the_regression_as_it_was(holed, imputer, m
 
     def result(column, low, high):
         drawn = whole_result(column, low, high)
-        found.append((column.n_categories, np.stack(column.kept), drawn))
+        found.append((column.n_categories, np.stack([one for _, one in column.kept]), drawn))
         return drawn
 
     whole_result = gibbs._Column.result
@@ -229,10 +232,70 @@ def test_what_is_not_linear_is_learned_from_a_table_without_holes(quick):
 @pytest.mark.parametrize("many_rows", [100, 10_000])
 def test_twenty_draws_of_the_coefficients_are_kept(many_rows, holed, imputer, monkeypatch):
     monkeypatch.setattr(gibbs, "MANY_ROWS", many_rows)
+    monkeypatch.setattr(gibbs, "START_ROWS", 40)
     numbers = imputer.schema_.encode(_wrap(holed)).numbers
     for column in fit_joint(imputer.model_, numbers, seed=0).columns:
         assert column.coefficients.shape[0] == 20
         assert np.unique(column.coefficients.reshape(20, -1), axis=0).shape[0] == 20
+
+
+def test_a_few_imputations_come_from_different_sweeps(holed, imputer, monkeypatch):
+    monkeypatch.setattr(gibbs, "MANY_ROWS", 100)
+    best = {}
+    regress = gibbs._Column.regress
+
+    def note(column, *, kept):
+        regress(column, kept=kept)
+        if kept and not column.n_categories:
+            best.setdefault(column.feature, []).append(column.drawn)
+
+    monkeypatch.setattr(gibbs._Column, "regress", note)
+    monkeypatch.setattr(gibbs._Column, "_signal", lambda column: 0.0)
+    found = fit_joint(imputer.model_, imputer.schema_.encode(_wrap(holed)).numbers, seed=0)
+    assert best
+    for feature, firsts in best.items():
+        assert len(firsts) == 5
+        np.testing.assert_array_equal(found.columns[feature].coefficients[:5], firsts)
+
+
+def test_only_long_tables_with_most_pairs_of_cells_leave_little_open(monkeypatch):
+    monkeypatch.setattr(gibbs, "MANY_ROWS", 100)
+    missing = np.zeros((200, 3), dtype=bool)
+    assert gibbs._leaves_little_open(missing)
+    assert not gibbs._leaves_little_open(missing[:99])
+    missing[:70, 1] = True
+    assert gibbs._leaves_little_open(missing)
+    # Each column has most of its cells, but few rows have both.
+    missing[-70:, 2] = True
+    assert not gibbs._leaves_little_open(missing)
+
+
+@pytest.mark.parametrize("share", [0.085, 0.115])
+def test_a_start_draws_as_the_whole_column_does(share, quick, monkeypatch):
+    """Whether values are frequent may look different in the rows of the start."""
+    monkeypatch.setattr(gibbs, "MANY_ROWS", 100)
+    monkeypatch.setattr(gibbs, "START_ROWS", 300)
+    random = np.random.default_rng(0)
+    table = 100 + random.normal(size=(1_000, 1)) + random.normal(size=(1_000, 2))
+    table[random.random(1_000) < share, 1] = 90.5
+    table[random.random(1_000) < 0.3, 1] = np.nan
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    drawn = []
+    redraw = gibbs._Column.redraw_like
+
+    def note(column, other):
+        assert other.as_donors == column.as_donors
+        redraw(column, other)
+        drawn.append(column.work.values[column.holes, column.feature].copy())
+        assert not column.levels.size
+
+    monkeypatch.setattr(gibbs._Column, "redraw_like", note)
+    for seed in range(6):
+        fit_joint(imputer.model_, table, seed=seed)
+    assert len(drawn) == 12
+    for values in drawn:
+        assert 95 < np.median(values) < 103
+        assert np.unique(values).size > 5
 
 
 def test_draws_of_a_long_table_do_not_depend_on_what_a_poor_network_guessed():

@@ -1,15 +1,16 @@
 """How the draws of a table are learned: data augmentation over its observed cells.
 
-The table starts with the point fills. Sweep after sweep each column is regressed on the others as
-they are by then, the coefficients are drawn from their posterior, and the holes of the column are
-drawn anew. After some sweeps the coefficients are kept: they then differ as much as the holes leave
-them uncertain, which is what makes imputations proper (van Buuren: Flexible imputation of missing
-data, 2018).
+The table starts with the point fills, a long one with draws by what some of its rows tell. Sweep
+after sweep each column is regressed on the others as they are by then, the coefficients are drawn
+from their posterior, and the holes of the column are drawn anew. After some sweeps the coefficients
+are kept: they then differ as much as the holes leave them uncertain, which is what makes
+imputations proper (van Buuren: Flexible imputation of missing data, 2018).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
     from grapefill.training.model import GrapeModel
 
 # Draws of the coefficients that are kept, sweeps before the first of them, and sweeps over which
-# they are spread. Many rows leave little open, so that draws from one sweep are different enough;
-# where the sweeps begin is found out on some of them.
+# they are spread. Where many rows leave little open, draws from one sweep are different enough, and
+# where to begin is found out on some rows.
 DRAWS = 20
 WARM_UP, WARM_UP_OF_MANY = 10, 1
 SWEEPS, SWEEPS_OF_MANY = 40, 5
+# That is so with many rows, and most of them with both cells of whichever two columns.
 MANY_ROWS = 5_000
+MOST_PAIRS = 0.4
 START_ROWS, START_SWEEPS = 1_500, 10
 # Learned from no more rows than that, nor from more multiplications per sweep.
 MOST_ROWS = 20_000
@@ -59,7 +62,7 @@ TREE_SHARE = 0.6
 # Where a value makes up so much of a column of numbers, observed values are drawn.
 FREQUENT = 0.1
 # Correlation of what is left over with what trees say of it, from which on trees are asked.
-LEAST_SIGNAL, LEAST_OF_TRIAL = 0.1, 0.07
+LEAST_SIGNAL, LEAST_OF_TRIAL = 0.1, 0.05
 LINEAR_SHARES = np.linspace(0, 1, 5)
 # So many remainders are kept of a column.
 MOST_POOL = 2_000
@@ -89,7 +92,7 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     ranges = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
     numbers = some_rows(numbers, most, random)
     missing = np.isnan(numbers)
-    many = numbers.shape[0] >= MANY_ROWS
+    many = _leaves_little_open(missing)
     # Trees would guess better, but regressions on some rows soon do.
     guess = model.predict_start(numbers) if many else model.predict(numbers)
     work = Work(design, np.where(missing, guess.value, numbers))
@@ -122,16 +125,26 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     )
 
 
+def _leaves_little_open(missing: BoolArray) -> bool:
+    """Whether there are many rows, and any two columns are seen together in most of them."""
+    rows = missing.shape[0]
+    if rows < MANY_ROWS:
+        return False
+    seen = (~missing).astype(np.float32)
+    return bool((seen.T @ seen).min() >= MOST_PAIRS * rows)
+
+
 def _start(
     columns: dict[int, _Column], work: Work, missing: BoolArray, random: np.random.Generator
 ) -> None:
     """Draw all holes by regressions that have settled on some of the rows."""
     rows = np.sort(random.permutation(missing.shape[0])[:START_ROWS])
     some = Work(work.design, work.values[rows])
-    starts = {j: _Column(some, j, missing[rows, j], random) for j in columns}
-    starts = {j: start for j, start in starts.items() if start.known.size and start.holes.size}
-    for j, start in starts.items():
-        start.inputs, start.shift = columns[j].inputs, columns[j].shift
+    starts = {
+        j: _Column(some, j, missing[rows, j], random, like=column)
+        for j, column in columns.items()
+        if 0 < missing[rows, j].sum() < rows.size
+    }
     for _ in range(START_SWEEPS):
         for start in starts.values():
             start.regress(kept=0)
@@ -152,7 +165,13 @@ class _Column:
     """One column during the sweeps."""
 
     def __init__(
-        self, work: Work, feature: int, missing: BoolArray, random: np.random.Generator
+        self,
+        work: Work,
+        feature: int,
+        missing: BoolArray,
+        random: np.random.Generator,
+        *,
+        like: _Column | None = None,
     ) -> None:
         self.work = work
         self.feature = feature
@@ -162,14 +181,13 @@ class _Column:
         self.known = np.flatnonzero(~missing)
         self.truth = work.values[self.known, feature]
         self.target = self.truth if self.n_categories else work.design.scaled(feature, self.truth)
-        self.inputs = _choose_inputs(work, feature, self.known, self.target)
-        self.reads = _choose_columns(work, feature, self.known, self.target)
+        self.inputs, self.reads, self.as_donors = like.way if like else self._choose_way()
         self.has_trees = bool(self.reads) and self.known.size > MIN_SPLIT
-        self.kept: list[FloatArray] = []
+        # Draws of the coefficients, each with its place among those of a sweep.
+        self.kept: list[tuple[int, FloatArray]] = []
         self.trees: list[Forest] = []
         # Rows that each of the trees has seen.
         self.bags: list[BoolArray] = []
-        self.as_donors = not self.n_categories and self._has_frequent()
         self.votes = np.zeros((3, self.known.size))
         self.tree_chances = np.zeros((self.known.size, self.n_categories))
         self.linear_chances = np.zeros((self.known.size, self.n_categories))
@@ -178,6 +196,18 @@ class _Column:
         self.forest_is_used = False
         self.pool, self.levels = np.empty(0), np.empty(0)
         self.shift = np.zeros(self.inputs.size)
+
+    @property
+    def way(self) -> tuple[IntArray, tuple[int, ...], bool]:
+        """What a regression and trees read, and whether observed values are drawn."""
+        return self.inputs, self.reads, self.as_donors
+
+    def _choose_way(self) -> tuple[IntArray, tuple[int, ...], bool]:
+        return (
+            _choose_inputs(self.work, self.feature, self.known, self.target),
+            _choose_columns(self.work, self.feature, self.known, self.target),
+            not self.n_categories and self._has_frequent(),
+        )
 
     def _has_frequent(self) -> bool:
         counts = np.unique(self.truth, return_counts=True)[1]
@@ -203,7 +233,7 @@ class _Column:
             self.best = fit.best
             self.rest = self._left_over(inputs, self.target)
         self.drawn = fit.drawn[0]
-        self.kept.extend(fit.drawn[:kept])
+        self.kept.extend(enumerate(fit.drawn[:kept]))
 
     def _left_over(self, inputs: FloatArray, target: FloatArray) -> FloatArray:
         free = max(1, self.known.size - self.inputs.size)
@@ -318,6 +348,7 @@ class _Column:
         if not self.n_categories:
             self.rest = other.rest
         self.redraw()
+        self.pool, self.levels = np.empty(0), np.empty(0)
 
     def _shifted(self, drawn: FloatArray) -> FloatArray:
         """Return coefficients that make up for what trees do to a regression."""
@@ -335,9 +366,11 @@ class _Column:
         """Return what is kept of the column."""
         self.decide()
         self._keep_pool()
+        # A few imputations are to come from different sweeps.
+        kept = np.stack([drawn for _, drawn in sorted(self.kept, key=itemgetter(0))])
         return ColumnDraws(
             self.inputs,
-            self._shifted(np.stack(self.kept)),
+            self._shifted(kept),
             self.pool,
             self.levels,
             self._forest() if self.forest_is_used else None,
