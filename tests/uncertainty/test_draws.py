@@ -337,7 +337,9 @@ def test_large_trees_are_grown_only_where_small_ones_find_something(quick, monke
     found = fit_joint(imputer.model_, table, seed=0).columns
     assert found[1].forest is not None
     assert found[2].forest is None
-    assert grown[1][:3] == grown[2] == [100] * 3
+    assert grown[1][:3] == [100] * 3
+    assert set(grown[2]) == {100}
+    assert len(grown[2]) <= 3
     assert min(grown[1][3:]) > 200
 
 

@@ -61,8 +61,9 @@ MIN_SPLIT = 2
 TREE_SHARE = 0.6
 # Where a value makes up so much of a column of numbers, observed values are drawn.
 FREQUENT = 0.1
-# Correlation of what is left over with what trees say of it, from which on trees are asked.
-LEAST_SIGNAL, LEAST_OF_TRIAL = 0.1, 0.05
+# Correlation of what is left over with what trees say of it, from which on trees are asked; from
+# which on a trial promises something, and below which it ends.
+LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS = 0.1, 0.05, -0.02
 LINEAR_SHARES = np.linspace(0, 1, 5)
 # So many remainders are kept of a column.
 MOST_POOL = 2_000
@@ -255,7 +256,9 @@ class _Column:
         parts = np.split(order, TRIAL_ROWS * np.arange(1, TRIAL_TREES + 1))
         for rows in parts[:-1]:
             self._try(self._grow_one(rows), parts[-1][: 2 * TRIAL_ROWS])
-        signal = self._signal()
+            signal = self._signal()
+            if signal < HOPELESS:
+                break
         self.votes = np.zeros_like(self.votes)
         return signal > LEAST_OF_TRIAL
 
