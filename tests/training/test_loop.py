@@ -236,6 +236,9 @@ def test_presets() -> None:
     assert paper == Preset(NetworkConfig(), TrainingConfig())
     assert (paper.network.layers, paper.network.width, paper.network.aggregation) == (3, 64, "mean")
     assert (paper.training.epochs, paper.training.dropout) == (20_000, (0.3, 0.3))
+    # Smaller for labels, with averaged weights.
+    small = {"layers": 2, "width": 16, "edge_width": 16, "head_width": 0, "average": 0.999}
+    assert get_preset("paper", labels=True) == paper.change(**small)
     for name in ("default", "fast", "paper"):
         preset = get_preset(name)
         assert Preset.from_dict(preset.to_dict()) == preset
