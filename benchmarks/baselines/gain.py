@@ -57,20 +57,18 @@ class GAIN:
         sizes = (2 * columns, columns, columns, columns)
         self.generator = nn.Sequential(perceptron(sizes, nn.ReLU, random), nn.Sigmoid())
         discriminator = nn.Sequential(perceptron(sizes, nn.ReLU, random), nn.Sigmoid())
-        generating = torch.optim.Adam(self.generator.parameters(), lr=self.rate)
-        discriminating = torch.optim.Adam(discriminator.parameters(), lr=self.rate)
+        generating = torch.optim.Adam(self.generator.parameters(), lr=self.rate, fused=True)
+        discriminating = torch.optim.Adam(discriminator.parameters(), lr=self.rate, fused=True)
         for rows in batches(len(x), self.batch, self.steps, random):
             xb, mb = x[rows], m[rows]
             noisy = mb * xb + (1 - mb) * NOISE * torch.rand(xb.shape, generator=random)
             hints = mb * (torch.rand(mb.shape, generator=random) < self.hint)
-            with torch.no_grad():
-                filled = self._filled(noisy, xb, mb)[1]
-            real = discriminator(torch.cat([filled, hints], 1))
+            guess, filled = self._filled(noisy, xb, mb)
+            real = discriminator(torch.cat([filled.detach(), hints], 1))
             loss = -(mb * (real + TINY).log() + (1 - mb) * (1 - real + TINY).log()).mean()
             discriminating.zero_grad()
             loss.backward()
             discriminating.step()
-            guess, filled = self._filled(noisy, xb, mb)
             real = discriminator(torch.cat([filled, hints], 1))
             fooling = -((1 - mb) * (real + TINY).log()).mean()
             loss = fooling + self.alpha * (mb * (xb - guess)).square().mean() / mb.mean()

@@ -65,7 +65,7 @@ class MIWAE:
         self.encoder = perceptron((columns, *hidden, 2 * self.latent), nn.ReLU, random)
         self.decoder = perceptron((self.latent, *hidden, 3 * columns), nn.ReLU, random)
         parameters = [*self.encoder.parameters(), *self.decoder.parameters()]
-        optimizer = torch.optim.Adam(parameters, lr=self.rate)
+        optimizer = torch.optim.Adam(parameters, lr=self.rate, fused=True)
         for rows in batches(len(x), self.batch, self.steps, random):
             log_weights, _ = self._weigh(x[rows], m[rows], self.samples, random)
             loss = -log_weights.logsumexp(0).mean()

@@ -9,9 +9,10 @@ from sklearn.base import clone
 
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
-from grapefill.uncertainty import gibbs
+from grapefill.uncertainty import gibbs, swept
 from grapefill.uncertainty.fitted import Uncertainty
 from grapefill.uncertainty.gibbs import fit_joint
+from grapefill.uncertainty.swept import SweptColumn
 from grapefill.uncertainty.wide import WideDraws
 
 
@@ -207,10 +208,10 @@ def test_trees_that_are_dropped_leave_the_regression_as_it_was(holed, imputer, m
         found.append((column.n_categories, np.stack([one for _, one in column.kept]), drawn))
         return drawn
 
-    whole_result = gibbs._Column.result
-    monkeypatch.setattr(gibbs._Column, "result", result)
+    whole_result = SweptColumn.result
+    monkeypatch.setattr(SweptColumn, "result", result)
     # Wanted at first, and no longer in the end.
-    monkeypatch.setattr(gibbs._Column, "_signal", lambda column: float(not column.kept))
+    monkeypatch.setattr(SweptColumn, "_signal", lambda column: float(not column.kept))
     fit_joint(imputer.model_, imputer.schema_.encode(_wrap(holed)).numbers, seed=0)
     numbers = [(kept, drawn) for categories, kept, drawn in found if not categories]
     assert numbers
@@ -242,15 +243,15 @@ def test_twenty_draws_of_the_coefficients_are_kept(many_rows, holed, imputer, mo
 def test_a_few_imputations_come_from_different_sweeps(holed, imputer, monkeypatch):
     monkeypatch.setattr(gibbs, "MANY_ROWS", 100)
     best = {}
-    regress = gibbs._Column.regress
+    regress = SweptColumn.regress
 
     def note(column, *, kept):
         regress(column, kept=kept)
         if kept and not column.n_categories:
             best.setdefault(column.feature, []).append(column.drawn)
 
-    monkeypatch.setattr(gibbs._Column, "regress", note)
-    monkeypatch.setattr(gibbs._Column, "_signal", lambda column: 0.0)
+    monkeypatch.setattr(SweptColumn, "regress", note)
+    monkeypatch.setattr(SweptColumn, "_signal", lambda column: 0.0)
     found = fit_joint(imputer.model_, imputer.schema_.encode(_wrap(holed)).numbers, seed=0)
     assert best
     for feature, firsts in best.items():
@@ -281,7 +282,7 @@ def test_a_start_draws_as_the_whole_column_does(share, quick, monkeypatch):
     table[random.random(1_000) < 0.3, 1] = np.nan
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
     drawn = []
-    redraw = gibbs._Column.redraw_like
+    redraw = SweptColumn.redraw_like
 
     def note(column, other):
         assert other.as_donors == column.as_donors
@@ -289,7 +290,7 @@ def test_a_start_draws_as_the_whole_column_does(share, quick, monkeypatch):
         drawn.append(column.work.values[column.holes, column.feature].copy())
         assert not column.levels.size
 
-    monkeypatch.setattr(gibbs._Column, "redraw_like", note)
+    monkeypatch.setattr(SweptColumn, "redraw_like", note)
     for seed in range(6):
         fit_joint(imputer.model_, table, seed=seed)
     assert len(drawn) == 12
@@ -324,16 +325,16 @@ def test_large_trees_are_grown_only_where_small_ones_find_something(quick, monke
     table = np.stack([x, x**2 + 0.1 * random.normal(size=600), random.normal(size=600)], axis=1)
     table[random.random(table.shape) < 0.2] = np.nan
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
-    monkeypatch.setattr(gibbs, "TREE_ROWS", 400)
-    monkeypatch.setattr(gibbs, "TRIAL_ROWS", 100)
+    monkeypatch.setattr(swept, "TREE_ROWS", 400)
+    monkeypatch.setattr(swept, "TRIAL_ROWS", 100)
     grown = {0: [], 1: [], 2: []}
-    grow_one = gibbs._Column._grow_one
+    grow_one = SweptColumn._grow_one
 
     def note(column, rows):
         grown[column.feature].append(rows.size)
         return grow_one(column, rows)
 
-    monkeypatch.setattr(gibbs._Column, "_grow_one", note)
+    monkeypatch.setattr(SweptColumn, "_grow_one", note)
     found = fit_joint(imputer.model_, table, seed=0).columns
     assert found[1].forest is not None
     assert found[2].forest is None

@@ -10,30 +10,17 @@ imputations proper (van Buuren: Flexible imputation of missing data, 2018).
 from __future__ import annotations
 
 from collections import Counter
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grapefill.trees.forest import Forest
 from grapefill.trees.growth import MOST_CATEGORIES
 from grapefill.uncertainty.design import Design, some_rows
-from grapefill.uncertainty.joint import (
-    ColumnDraws,
-    Joint,
-    Work,
-    choose_alike,
-    choose_category,
-    drawn_from_guess,
-    mean_vote,
-    one_vote_each,
-)
-from grapefill.uncertainty.regression import category_chances, fit_linear, fit_logistic
+from grapefill.uncertainty.joint import Joint, Work, drawn_from_guess
+from grapefill.uncertainty.swept import KEPT_TREES, MOST_INPUTS, SweptColumn
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from grapefill.table.arrays import BoolArray, FloatArray, IntArray
+    from grapefill.table.arrays import BoolArray, FloatArray
     from grapefill.training.model import GrapeModel
 
 # Draws of the coefficients that are kept, sweeps before the first of them, and sweeps over which
@@ -50,23 +37,6 @@ START_ROWS, START_SWEEPS = 1_500, 10
 MOST_ROWS = 20_000
 MOST_WORK = 2e9
 FEWEST_ROWS = 2_000
-# A column is regressed on the inputs that it goes along with most.
-MOST_INPUTS = 64
-# Rows and trees of a column; a tree of many rows costs much and says little more.
-TREE_ROWS = 4_000
-FIRST_TREES, KEPT_TREES = 6, 16
-# Trees of many rows are grown where a few smaller ones find something.
-TRIAL_ROWS, TRIAL_TREES = 1_000, 3
-MIN_SPLIT = 2
-TREE_SHARE = 0.6
-# Where a value makes up so much of a column of numbers, observed values are drawn.
-FREQUENT = 0.1
-# Correlation of what is left over with what trees say of it, from which on trees are asked; from
-# which on a trial promises something, and below which it ends.
-LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS = 0.1, 0.05, -0.02
-LINEAR_SHARES = np.linspace(0, 1, 5)
-# So many remainders are kept of a column.
-MOST_POOL = 2_000
 
 
 def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool = False) -> Joint:
@@ -98,7 +68,7 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     guess = model.predict_start(numbers) if many else model.predict(numbers)
     work = Work(design, np.where(missing, guess.value, numbers))
     columns = {
-        j: _Column(work, j, missing[:, j], random)
+        j: SweptColumn(work, j, missing[:, j], random)
         for j, k in enumerate(design.n_categories)
         if k <= MOST_CATEGORIES
     }
@@ -136,13 +106,13 @@ def _leaves_little_open(missing: BoolArray) -> bool:
 
 
 def _start(
-    columns: dict[int, _Column], work: Work, missing: BoolArray, random: np.random.Generator
+    columns: dict[int, SweptColumn], work: Work, missing: BoolArray, random: np.random.Generator
 ) -> None:
     """Draw all holes by regressions that have settled on some of the rows."""
     rows = np.sort(random.permutation(missing.shape[0])[:START_ROWS])
     some = Work(work.design, work.values[rows])
     starts = {
-        j: _Column(some, j, missing[rows, j], random, like=column)
+        j: SweptColumn(some, j, missing[rows, j], random, like=column)
         for j, column in columns.items()
         if 0 < missing[rows, j].sum() < rows.size
     }
@@ -160,344 +130,3 @@ def _spread_over_sweeps(count: int, *, many: bool) -> Counter[int]:
     """Return in which sweeps how much of something is done."""
     first, sweeps = (WARM_UP_OF_MANY, SWEEPS_OF_MANY) if many else (WARM_UP, SWEEPS)
     return Counter((first + np.arange(count) * sweeps // count).tolist())
-
-
-class _Column:
-    """One column during the sweeps."""
-
-    def __init__(
-        self,
-        work: Work,
-        feature: int,
-        missing: BoolArray,
-        random: np.random.Generator,
-        *,
-        like: _Column | None = None,
-    ) -> None:
-        self.work = work
-        self.feature = feature
-        self.random = random
-        self.n_categories = work.design.n_categories[feature]
-        self.holes = np.flatnonzero(missing)
-        self.known = np.flatnonzero(~missing)
-        self.truth = work.values[self.known, feature]
-        self.target = self.truth if self.n_categories else work.design.scaled(feature, self.truth)
-        self.inputs, self.reads, self.as_donors = like.way if like else self._choose_way()
-        self.has_trees = bool(self.reads) and self.known.size > MIN_SPLIT
-        # Draws of the coefficients, each with its place among those of a sweep.
-        self.kept: list[tuple[int, FloatArray]] = []
-        self.trees: list[Forest] = []
-        # Rows that each of the trees has seen.
-        self.bags: list[BoolArray] = []
-        self.votes = np.zeros((3, self.known.size))
-        self.tree_chances = np.zeros((self.known.size, self.n_categories))
-        self.linear_chances = np.zeros((self.known.size, self.n_categories))
-        self.start: FloatArray | None = None
-        self.linear = 1.0
-        self.forest_is_used = False
-        self.pool, self.levels = np.empty(0), np.empty(0)
-        self.shift = np.zeros(self.inputs.size)
-
-    @property
-    def way(self) -> tuple[IntArray, tuple[int, ...], bool]:
-        """What a regression and trees read, and whether observed values are drawn."""
-        return self.inputs, self.reads, self.as_donors
-
-    def _choose_way(self) -> tuple[IntArray, tuple[int, ...], bool]:
-        return (
-            _choose_inputs(self.work, self.feature, self.known, self.target),
-            _choose_columns(self.work, self.feature, self.known, self.target),
-            not self.n_categories and self._has_frequent(),
-        )
-
-    def _has_frequent(self) -> bool:
-        counts = np.unique(self.truth, return_counts=True)[1]
-        whole = bool((self.truth == np.rint(self.truth)).all())
-        # Whole numbers are rounded to anyway.
-        return not whole and bool(counts.max() >= FREQUENT * self.truth.size)
-
-    def _read(self, rows: IntArray) -> FloatArray:
-        return self.work.inputs.take(rows, axis=0).take(self.inputs, axis=1)
-
-    def regress(self, *, kept: int) -> None:
-        """Regress the column on the others, and draw the coefficients; keep some draws."""
-        inputs = self._read(self.known)
-        draws = max(1, kept)
-        if self.n_categories:
-            fit = fit_logistic(
-                inputs, self.target, self.n_categories, self.random, start=self.start, draws=draws
-            )
-            self.start = fit.best
-            self.linear_chances += category_chances(inputs @ fit.best, self.n_categories)
-        else:
-            fit = fit_linear(inputs, self.target, self.random, draws=draws)
-            self.best = fit.best
-            self.rest = self._left_over(inputs, self.target)
-        self.drawn = fit.drawn[0]
-        self.kept.extend(enumerate(fit.drawn[:kept]))
-
-    def _left_over(self, inputs: FloatArray, target: FloatArray) -> FloatArray:
-        free = max(1, self.known.size - self.inputs.size)
-        # Residuals are a little smaller than errors.
-        grow = np.sqrt(self.known.size / free) if self.known.size > 2 else 1.0
-        left: FloatArray = (target - inputs @ self.best) * min(grow, 2.0)
-        return left
-
-    def start_trees(self) -> None:
-        """Grow the first trees, and decide whether there are to be any."""
-        if self.known.size >= TREE_ROWS and not self.n_categories:
-            self.has_trees = self.has_trees and self._promises()
-        self.grow(FIRST_TREES)
-        self.decide()
-
-    def _promises(self) -> bool:
-        """Whether a few small trees find something in what is left over."""
-        order = self.random.permutation(self.known.size)
-        parts = np.split(order, TRIAL_ROWS * np.arange(1, TRIAL_TREES + 1))
-        for rows in parts[:-1]:
-            self._try(self._grow_one(rows), parts[-1][: 2 * TRIAL_ROWS])
-            signal = self._signal()
-            if signal < HOPELESS:
-                break
-        self.votes = np.zeros_like(self.votes)
-        return signal > LEAST_OF_TRIAL
-
-    def grow(self, n_trees: int) -> None:
-        """Grow trees on most rows, and let them say something about others."""
-        if not self.has_trees:
-            return
-        size = self.known.size
-        take = min(max(3, int(TREE_SHARE * size)), TREE_ROWS)
-        for _ in range(n_trees):
-            rows, others = np.split(self.random.permutation(size), [take])
-            forest = self._grow_one(rows)
-            bag = np.zeros(size, dtype=bool)
-            bag[rows] = True
-            self.trees = [*self.trees, forest][-KEPT_TREES:]
-            self.bags = [*self.bags, bag][-KEPT_TREES:]
-            if others.size:
-                self._try(forest, others[:TREE_ROWS])
-
-    def _grow_one(self, rows: IntArray) -> Forest:
-        return Forest.grow(
-            self._trees_read(rows),
-            (self.truth if self.n_categories else self.rest)[rows],
-            columns=self.reads,
-            n_trees=1,
-            seed=int(self.random.integers(2**31)),
-            n_categories=self.n_categories,
-            min_split=MIN_SPLIT,
-        )
-
-    def _trees_read(self, rows: IntArray) -> npt.NDArray[np.float32]:
-        return self.work.scaled.take(self.known[rows], axis=0).take(self.reads, axis=1)
-
-    def decide(self) -> None:
-        """Decide whether trees have a say, by what they say about rows that they have not seen."""
-        if not self.trees:
-            return
-        if self.n_categories:
-            self.linear = self._linear_share()
-            self.forest_is_used = self.linear < 1
-        else:
-            self.forest_is_used = self._signal() > LEAST_SIGNAL
-
-    def look(self) -> None:
-        """Look at what is left over now, where it depends on what was predicted."""
-        if self.forest_is_used or self.as_donors:
-            self._keep_pool()
-
-    def _keep_pool(self) -> None:
-        if not self.n_categories:
-            self.pool, self.levels = self._pool(self._forest() if self.forest_is_used else None)
-
-    def _try(self, forest: Forest, others: IntArray) -> None:
-        """Note what a tree says about rows that it has not seen."""
-        votes = forest.votes(self._trees_read(others))[:, 0]
-        if self.n_categories:
-            self.tree_chances[others, votes.astype(np.int64)] += 1
-        else:
-            self.votes[:, others] += np.stack([votes, np.abs(votes), np.ones(others.size)])
-
-    def redraw(self) -> None:
-        """Draw the holes of the column anew."""
-        if not self.holes.size:
-            return
-        chance = self.random.random(self.holes.size)
-        forest = self._forest() if self.forest_is_used else None
-        read = None if forest is None else self.work.trees_read(forest, self.holes)
-        linear = self._read(self.holes) @ self._shifted(self.drawn)
-        if self.n_categories:
-            values = choose_category(category_chances(linear, self.n_categories), chance)
-            if forest is not None and read is not None:
-                trees = self.random.random(chance.size) >= self.linear
-                values[trees] = one_vote_each(forest, read[trees], chance[trees])
-        else:
-            if forest is not None and read is not None:
-                linear = linear + mean_vote(forest, read)
-            if self.levels.size:
-                alike = choose_alike(self.levels, linear, chance, closest=self.as_donors)
-                values = self.pool[alike]
-            else:
-                values = self.random.choice(self.rest, self.holes.size)
-            if not self.as_donors:
-                values = self._undo(linear + values)
-        self.work.put(self.feature, self.holes, values)
-
-    def redraw_like(self, other: _Column) -> None:
-        """Draw the holes of the column by what was learned from other rows of it."""
-        self.drawn, self.start = other.drawn, other.start
-        self.pool, self.levels = other.pool, other.levels
-        if not self.n_categories:
-            self.rest = other.rest
-        self.redraw()
-        self.pool, self.levels = np.empty(0), np.empty(0)
-
-    def _shifted(self, drawn: FloatArray) -> FloatArray:
-        """Return coefficients that make up for what trees do to a regression."""
-        return drawn if self.n_categories else drawn + self.shift
-
-    def _undo(self, scaled: FloatArray) -> FloatArray:
-        values = self.work.design.scaling.of(self.feature).undo(scaled)
-        return np.clip(values, self.truth.min(), self.truth.max())
-
-    def _forest(self) -> Forest:
-        trees = [tree for each in self.trees for tree in each.trees]
-        return Forest(trees, self.reads, self.n_categories)
-
-    def result(self, low: float, high: float) -> ColumnDraws:
-        """Return what is kept of the column."""
-        self.decide()
-        self._keep_pool()
-        # A few imputations are to come from different sweeps.
-        kept = np.stack([drawn for _, drawn in sorted(self.kept, key=itemgetter(0))])
-        return ColumnDraws(
-            self.inputs,
-            self._shifted(kept),
-            self.pool,
-            self.levels,
-            self._forest() if self.forest_is_used else None,
-            0.0 if self.as_donors else self.linear,
-            float(low),
-            float(high),
-        )
-
-    def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
-        """Return what is left over in observed cells, and what was predicted of them."""
-        left, seen = self.rest, np.arange(self.rest.size)
-        # Without trees there is nothing to make up for, though there may have been.
-        self.shift = np.zeros(self.inputs.size)
-        if forest is not None:
-            left, seen = self._left_by_trees(forest)
-        if forest is None and not self.as_donors:
-            left = np.sort(left)
-            if left.size > MOST_POOL:
-                levels = (np.arange(MOST_POOL) + 0.5) / MOST_POOL
-                left = np.interp(levels * (left.size - 1), np.arange(left.size), left)
-            return left, np.empty(0)
-        predicted = self.target[seen] - left
-        if seen.size > MOST_POOL:
-            some = self.random.permutation(seen.size)[:MOST_POOL]
-            seen, left, predicted = seen[some], left[some], predicted[some]
-        order = np.argsort(predicted, kind="stable")
-        return (self.truth[seen] if self.as_donors else left)[order], predicted[order]
-
-    def _left_by_trees(self, forest: Forest) -> tuple[FloatArray, IntArray]:
-        """Return what regression and trees leave over in cells that trees have not seen, and which.
-
-        It is taken from one draw of the other cells of a row, as the cells to be drawn will be: a
-        mean over draws would be closer to the truth.
-        """
-        rows = np.arange(self.known.size)
-        if rows.size > MOST_POOL:
-            rows = np.sort(self.random.permutation(rows)[:MOST_POOL])
-        rest = self._left_over(self._read(self.known[rows]), self.target[rows])
-        votes = forest.votes(self.work.trees_read(forest, self.known[rows]))
-        unseen = ~np.stack(self.bags, axis=1)[rows]
-        count = unseen.sum(axis=1)
-        some = np.flatnonzero(count > 1)
-        if some.size < 2:
-            some = np.flatnonzero(count > 0)
-        count, votes, unseen = count[some], votes[some], unseen[some]
-        mean = (votes * unseen).sum(axis=1) / count
-        left: FloatArray = rest[some] - mean
-        # Trees flatten what they follow; what that takes from the regression is given back.
-        inputs = self._read(self.known[rows[some]])
-        self.shift = fit_linear(inputs, left, self.random).best
-        left = left - inputs @ self.shift
-        # Fewer trees spoke than will, so a part of what is left over is theirs.
-        noise = (np.square(votes - mean[:, None]) * unseen).sum(axis=1) / np.maximum(count - 1, 1)
-        extra = float((noise * (1 / count - 1 / len(forest.trees))).mean())
-        size = float(np.square(left).mean())
-        return left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0)), rows[some]
-
-    def _signal(self) -> float:
-        """Return how what is left over depends on the other columns, in its mean or its size.
-
-        That is the correlation with what trees say of rows that they have not seen, less what may
-        be chance.
-        """
-        vote, size, count = self.votes
-        seen = count > 0
-        if seen.sum() < 20:
-            return 0.0
-        mean = _correlation(vote[seen] / count[seen], self.rest[seen])
-        spread = _correlation(size[seen] / count[seen], np.abs(self.rest[seen]))
-        return max(mean, spread) - 1.5 / float(np.sqrt(seen.sum()))
-
-    def _linear_share(self) -> float:
-        """Return how often to ask the regression rather than trees, by the probabilities given."""
-        seen = self.tree_chances.sum(axis=1) > 0
-        if seen.sum() < 20:
-            return 1.0
-        codes = self.truth[seen].astype(np.int64)
-        trees = self.tree_chances[seen] + 0.5 / self.n_categories
-        at = np.arange(codes.size), codes
-        trees = (trees / trees.sum(axis=1, keepdims=True))[at]
-        regression = self.linear_chances[seen]
-        regression = (regression / np.maximum(regression.sum(axis=1, keepdims=True), 1e-9))[at]
-        scores = [
-            np.log(np.maximum(share * regression + (1 - share) * trees, 1e-6)).mean()
-            for share in LINEAR_SHARES
-        ]
-        # Trees saw fewer rows than the regression did, but the regression saw these.
-        certain = scores[-1] + 0.5 * self.inputs.size / seen.sum()
-        return 1.0 if max(scores) < certain else float(LINEAR_SHARES[int(np.argmax(scores))])
-
-
-def _correlation(x: FloatArray, y: FloatArray) -> float:
-    x, y = x - x.mean(), y - y.mean()
-    size = float(np.sqrt(np.square(x).sum() * np.square(y).sum()))
-    return float((x * y).sum()) / size if size > 0 else 0.0
-
-
-def _strength(inputs: FloatArray, target: FloatArray, n_categories: int) -> FloatArray:
-    """Return how much each input goes along with a column."""
-    part = inputs - inputs.mean(axis=0)
-    size = np.maximum(np.sqrt(np.square(part).sum(axis=0)), 1e-12)
-    wanted = np.eye(n_categories)[target.astype(np.int64)] if n_categories else target[:, None]
-    together: FloatArray = np.abs(part.T @ (wanted - wanted.mean(axis=0))).max(axis=1) / size
-    return together
-
-
-def _choose_inputs(work: Work, feature: int, known: IntArray, target: FloatArray) -> IntArray:
-    """Return the inputs to regress a column on, the constant first."""
-    others = work.design.others(feature)
-    most = min(MOST_INPUTS, max(1, known.size // 4))
-    if others.size <= most:
-        return others
-    strength = _strength(work.inputs[known][:, others], target, work.design.n_categories[feature])
-    strength[0] = np.inf
-    return np.sort(others[np.argsort(-strength, kind="stable")[:most]])
-
-
-def _choose_columns(
-    work: Work, feature: int, known: IntArray, target: FloatArray
-) -> tuple[int, ...]:
-    """Return the columns that the trees of a column read."""
-    others = np.delete(np.arange(work.scaled.shape[1]), feature)
-    if others.size > MOST_INPUTS:
-        read = work.scaled[known][:, others].astype(np.float64)
-        strength = _strength(read, target, work.design.n_categories[feature])
-        others = np.sort(others[np.argsort(-strength, kind="stable")[:MOST_INPUTS]])
-    return tuple(others.tolist())
