@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+    from benchmarks.experiments import Experiment
+
     # By method and table, then by seed.
     Scores = dict[tuple[str, str], dict[int, float]]
 
@@ -45,9 +47,8 @@ test holds it to them. Run an experiment yourself with `python -m benchmarks run
 Figures are means over trials, whose number is in the last column; masks and splits have the seeds
 from 100 on; what was tuned was tuned on others, but for what `benchmarks/NOTES.md` owns up to.
 *Published* rows are the paper's figures. "Relative" is the mean ratio to the method that the
-heading names, over the tables that both have. An empty cell was not measured, for want of time on
-the machine that the lines are from (two shared cores); the note below a table says how many fits
-are there, and which failed with what.
+heading names, over the tables that both have. The lines are from a machine with two shared cores.
+The note below a table says how many fits are there, which cells are empty and why, and what failed.
 """
 
 
@@ -171,8 +172,8 @@ def _table(name: str, found: Scores, metric: str) -> str:
         f"relative to {yardstick}" if yardstick else "",
         "trials",
     ]
-    implementations = _implementations(name)
-    return markdown_table(header, rows) + f"\n\n{implementations}{_note(name)}"
+    notes = [_implementations(name), _empty(experiment, found), _note(name)]
+    return markdown_table(header, rows) + "\n\n" + " ".join(note for note in notes if note)
 
 
 def _row(method: str, found: Scores, datasets: tuple[str, ...], yardstick: str | None) -> list[str]:
@@ -199,7 +200,18 @@ def _figure(value: float) -> str:
 def _implementations(name: str) -> str:
     """Say which tree it was, where there are two."""
     said = {line["implementation"] for line in _lines(name) if line.get("implementation")}
-    return f"The decision tree is {', '.join(sorted(said))}. " if said else ""
+    return f"The decision tree is {', '.join(sorted(said))}." if said else ""
+
+
+def _empty(experiment: Experiment, found: Scores) -> str:
+    """Say which cells of a table are empty, and why."""
+    words = []
+    for method in experiment.methods:
+        lacking = [d for d in experiment.datasets if (method, d) not in found]
+        if lacking:
+            why = experiment.empty.get(method, "not measured yet")
+            words.append(f"{method} on {', '.join(lacking)} ({why})")
+    return f"Empty: {'; '.join(words)}." if words else ""
 
 
 def _note(name: str) -> str:
