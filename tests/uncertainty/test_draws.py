@@ -170,8 +170,7 @@ def test_many_columns_are_drawn_from_factors(quick):
     assert np.abs(one - X)[hidden].mean() < np.abs(X)[hidden].mean()
 
 
-def test_chains_start_from_the_model(imputer, holed):
-    """Learning the draws again with the same seed gives the same."""
+def test_learning_draws_again_gives_the_same(imputer, holed):
     numbers = imputer.schema_.encode(_wrap(holed)).numbers
     one, again = (fit_joint(imputer.model_, numbers, seed=5).arrays() for _ in range(2))
     assert one.keys() == again.keys()
@@ -242,21 +241,88 @@ def test_twenty_draws_of_the_coefficients_are_kept(many_rows, holed, imputer, mo
 
 def test_a_few_imputations_come_from_different_sweeps(holed, imputer, monkeypatch):
     monkeypatch.setattr(gibbs, "MANY_ROWS", 100)
-    best = {}
-    regress = SweptColumn.regress
+    first = {}
+    keep = SweptColumn.keep
 
-    def note(column, *, kept):
-        regress(column, kept=kept)
-        if kept and not column.n_categories:
-            best.setdefault(column.feature, []).append(column.drawn)
+    def note(column, weights, products):
+        before = len(column.kept)
+        keep(column, weights, products)
+        first.setdefault(column.feature, []).append(column.kept[before][1])
 
-    monkeypatch.setattr(SweptColumn, "regress", note)
+    monkeypatch.setattr(SweptColumn, "keep", note)
     monkeypatch.setattr(SweptColumn, "_signal", lambda column: 0.0)
     found = fit_joint(imputer.model_, imputer.schema_.encode(_wrap(holed)).numbers, seed=0)
-    assert best
-    for feature, firsts in best.items():
+    assert first
+    for feature, firsts in first.items():
         assert len(firsts) == 5
         np.testing.assert_array_equal(found.columns[feature].coefficients[:5], firsts)
+
+
+def test_kept_coefficients_of_all_columns_count_rows_alike(monkeypatch):
+    """Each is the regression in the table as it was drawn last, rows weighted alike."""
+    random = np.random.default_rng(0)
+    complete = random.multivariate_normal(np.zeros(3), np.full((3, 3), 0.6) + 0.4 * np.eye(3), 200)
+    holed = np.where(random.random(complete.shape) < 0.2, np.nan, complete)
+    settings = {"max_steps": 20, "rounds": 0}
+    imputer = GrapeImputer("fast", settings=settings, random_state=0).fit(holed)
+    monkeypatch.setattr(SweptColumn, "_signal", lambda column: 0.0)
+    checked = []
+    keep = SweptColumn.keep
+
+    def check(column, weights, products):
+        keep(column, weights, products)
+        others = np.delete(column.work.scaled.astype(np.float64), column.feature, axis=1)
+        inputs = np.column_stack([np.ones(200), others])
+        root = np.sqrt(weights[:, [0]])
+        target = column.work.scaled[:, column.feature].astype(np.float64)
+        expected = np.linalg.lstsq(inputs * root, target * root[:, 0], rcond=None)[0]
+        np.testing.assert_allclose(column.kept[-1][1], expected, atol=1e-3)
+        checked.append(weights)
+
+    monkeypatch.setattr(SweptColumn, "keep", check)
+    numbers = imputer.schema_.encode(_wrap(holed)).numbers
+    fit_joint(imputer.model_, numbers, seed=0)
+    assert len(checked) == 60
+    assert checked[0] is checked[1] is checked[2]
+    assert checked[3] is not checked[0]
+    monkeypatch.setattr(gibbs, "MOST_TOGETHER", 0)
+    fit_joint(imputer.model_, numbers, seed=0)
+    assert len(checked) == 120
+
+
+def test_cells_that_are_missing_together_are_spread_as_the_column_is(quick):
+    """However closely they go along with each other."""
+    random = np.random.default_rng(0)
+    table = random.normal(size=(500, 1)) + 0.1 * random.normal(size=(500, 2))
+    table[:200] = np.nan
+    table[200:300, 0] = np.nan
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    drawn = np.stack(imputer.sample(table, 5, random_state=0))
+    together, alone = drawn[:, :200], drawn[:, 200:300]
+    spread = together.std(axis=1).mean(axis=0) / np.nanstd(table, axis=0)
+    assert np.abs(spread - 1).max() < 0.2
+    assert np.corrcoef(together.reshape(-1, 2).T)[0, 1] > 0.95
+    assert (alone[:, :, 0] - alone[:, :, 1]).std() < 0.3
+    part = imputer.sample(table[:50], 1, random_state=0)[0]
+    np.testing.assert_array_equal(part, drawn[0, :50])
+
+
+def test_draws_of_a_long_table_keep_what_is_not_linear(monkeypatch):
+    monkeypatch.setattr(gibbs, "MANY_ROWS", 1_000)
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(2, 2_500))
+    complete = np.stack([a, b, a * b + 0.3 * random.normal(size=a.size)], axis=1)
+    holed = np.where(random.random(complete.shape) < 0.25, np.nan, complete)
+    settings = {"max_steps": 60, "rounds": 1, "trees": 6, "trial_trees": 6}
+    imputer = GrapeImputer("fast", settings=settings, random_state=0).fit(holed)
+    assert gibbs._leaves_little_open(np.isnan(holed))
+
+    def product(table):
+        return np.corrcoef(table[:, 0] * table[:, 1], table[:, 2])[0, 1]
+
+    drawn = [product(each) for each in imputer.sample(holed, 3, random_state=0)]
+    assert all(column.forest is not None for column in imputer.uncertainty_.sampler.columns)
+    assert np.mean(drawn) > product(complete) - 0.15
 
 
 def test_only_long_tables_with_most_pairs_of_cells_leave_little_open(monkeypatch):

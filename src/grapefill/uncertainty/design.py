@@ -53,6 +53,13 @@ class Design:
             start += width
         return tuple(places)
 
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The inputs that are numbers, in the order of their features."""
+        return [
+            place.start for place, k in zip(self.places, self.n_categories, strict=True) if not k
+        ]
+
     @property
     def width(self) -> int:
         """Number of inputs, with the constant."""

@@ -1,10 +1,11 @@
 """How the draws of a table are learned: data augmentation over its observed cells.
 
-The table starts with the point fills, a long one with draws by what some of its rows tell. Sweep
-after sweep each column is regressed on the others as they are by then, the coefficients are drawn
-from their posterior, and the holes of the column are drawn anew. After some sweeps the coefficients
-are kept: they then differ as much as the holes leave them uncertain, which is what makes
-imputations proper (van Buuren: Flexible imputation of missing data, 2018).
+The table starts with the point fills, a long one in which any two columns are often seen together
+with draws by what some of its rows tell. Sweep after sweep each column is regressed on the others
+as they are by then, the coefficients are drawn from their posterior, and the holes of the column
+are drawn anew. After some sweeps coefficients are kept, of all columns together for the table as it
+is by then: they differ as much as the holes leave them uncertain, which is what makes imputations
+proper (van Buuren: Flexible imputation of missing data, 2018).
 """
 
 from __future__ import annotations
@@ -17,22 +18,27 @@ import numpy as np
 from grapefill.trees.growth import MOST_CATEGORIES
 from grapefill.uncertainty.design import Design, some_rows
 from grapefill.uncertainty.joint import Joint, Work, drawn_from_guess
+from grapefill.uncertainty.start import covariance_of
 from grapefill.uncertainty.swept import KEPT_TREES, MOST_INPUTS, SweptColumn
 
 if TYPE_CHECKING:
-    from grapefill.table.arrays import BoolArray, FloatArray
+    from grapefill.table.arrays import BoolArray, FloatArray, IntArray
     from grapefill.training.model import GrapeModel
+    from grapefill.uncertainty.swept import Products
 
 # Draws of the coefficients that are kept, sweeps before the first of them, and sweeps over which
-# they are spread. Where many rows leave little open, draws from one sweep are different enough, and
-# where to begin is found out on some rows.
+# they are spread. A long table has fewer sweeps, several draws from each, and where to begin is
+# found out on some of its rows.
 DRAWS = 20
 WARM_UP, WARM_UP_OF_MANY = 10, 1
 SWEEPS, SWEEPS_OF_MANY = 40, 5
-# That is so with many rows, and most of them with both cells of whichever two columns.
+# A long table has so many rows, and such a share of them with both cells of whichever two columns:
+# what is seen together less is known less well, and takes more sweeps.
 MANY_ROWS = 5_000
-MOST_PAIRS = 0.4
-START_ROWS, START_SWEEPS = 1_500, 10
+LEAST_PAIRS = 0.4
+# So many inputs are multiplied with each other at once for all columns.
+MOST_TOGETHER = 256
+START_ROWS, START_SWEEPS, START_TREES = 1_500, 10, 2
 # Learned from no more rows than that, nor from more multiplications per sweep.
 MOST_ROWS = 20_000
 MOST_WORK = 2e9
@@ -64,7 +70,7 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     numbers = some_rows(numbers, most, random)
     missing = np.isnan(numbers)
     many = _leaves_little_open(missing)
-    # Trees would guess better, but regressions on some rows soon do.
+    # The trees of the model would guess better, but what is learned from some rows soon does.
     guess = model.predict_start(numbers) if many else model.predict(numbers)
     work = Work(design, np.where(missing, guess.value, numbers))
     columns = {
@@ -78,8 +84,8 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     for sweep in range(max(keep) + 1):
         for column in columns.values():
             # Without holes nothing depends on a column until something of it is kept.
-            if column.holes.size or sweep == 0 or sweep in keep or sweep in grow:
-                column.regress(kept=keep[sweep])
+            if column.holes.size or sweep == 0 or sweep in grow:
+                column.regress()
                 if sweep == 0:
                     column.start_trees()
                 elif column.forest_is_used:
@@ -87,13 +93,33 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
                 if sweep == 0 or sweep in grow:
                     column.look()
                 column.redraw()
+        if sweep in keep:
+            weights = random.exponential(size=(missing.shape[0], keep[sweep]))
+            products = [_products(work.inputs, each) for each in weights.T]
+            for column in columns.values():
+                column.keep(weights, products)
     return Joint(
         design,
         tuple(
             columns[j].result(low, high) if j in columns else drawn_from_guess(k)
             for j, (k, low, high) in enumerate(zip(design.n_categories, *ranges, strict=True))
         ),
+        covariance_of(work.inputs[:, design.numbers]),
     )
+
+
+def _products(inputs: FloatArray, weights: FloatArray) -> Products:
+    """Return what gives the sums over weighted rows of the products of some inputs."""
+    if inputs.shape[1] > MOST_TOGETHER:
+
+        def products(some: IntArray) -> FloatArray:
+            part = inputs[:, some]
+            found: FloatArray = part.T @ (part * weights[:, None])
+            return found
+
+        return products
+    together = inputs.T @ (inputs * weights[:, None])
+    return lambda some: together[np.ix_(some, some)]
 
 
 def _leaves_little_open(missing: BoolArray) -> bool:
@@ -102,13 +128,13 @@ def _leaves_little_open(missing: BoolArray) -> bool:
     if rows < MANY_ROWS:
         return False
     seen = (~missing).astype(np.float32)
-    return bool((seen.T @ seen).min() >= MOST_PAIRS * rows)
+    return bool((seen.T @ seen).min() >= LEAST_PAIRS * rows)
 
 
 def _start(
     columns: dict[int, SweptColumn], work: Work, missing: BoolArray, random: np.random.Generator
 ) -> None:
-    """Draw all holes by regressions that have settled on some of the rows."""
+    """Draw all holes by regressions and trees that have settled on some of the rows."""
     rows = np.sort(random.permutation(missing.shape[0])[:START_ROWS])
     some = Work(work.design, work.values[rows])
     starts = {
@@ -116,14 +142,19 @@ def _start(
         for j, column in columns.items()
         if 0 < missing[rows, j].sum() < rows.size
     }
-    for _ in range(START_SWEEPS):
+    for sweep in range(START_SWEEPS):
         for start in starts.values():
-            start.regress(kept=0)
+            start.regress()
+            if sweep == 0:
+                start.start_trees(quick=True)
+            elif start.forest_is_used:
+                start.grow(START_TREES)
             start.look()
             start.redraw()
     # Twice, for what is drawn first reads guesses.
     for j, start in [*starts.items()] * 2:
         columns[j].redraw_like(start)
+        columns[j].has_trees &= start.has_trees
 
 
 def _spread_over_sweeps(count: int, *, many: bool) -> Counter[int]:

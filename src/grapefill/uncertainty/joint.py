@@ -10,7 +10,8 @@ regression left over in an observed cell of the column. Where what is left over 
 cells, trees predict it, and :math:`r` is what these in turn left over in a row that they had not
 seen, of about the same prediction. A column that repeats some values gets the value of such a row.
 A missing category is drawn from the probabilities of a logistic regression or from the votes of
-trees. A few sweeps over the columns make the cells of a row go along with each other.
+trees. A few sweeps over the columns make the cells of a row go along with each other. They start
+from the fills, numbers off by errors that go along with each other (`grapefill.uncertainty.start`).
 
 The regressions keep estimates from drawn tables free of the bias that trees have towards the
 middle; the trees follow what is not linear.
@@ -26,6 +27,7 @@ import numpy as np
 from grapefill.trees.forest import Forest
 from grapefill.uncertainty.chance import uniforms
 from grapefill.uncertainty.regression import category_chances
+from grapefill.uncertainty.start import errors_together
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,10 +85,13 @@ class Joint:
         Inputs of the regressions.
     columns : tuple of ColumnDraws
         One for every feature.
+    covariance : ndarray of shape (numbers, numbers)
+        How the scaled columns of numbers go along with each other.
     """
 
     design: Design
     columns: tuple[ColumnDraws, ...]
+    covariance: FloatArray
 
     def draw(
         self, numbers: FloatArray, guess: Guess, rows: IntArray, *, seed: int, number: int
@@ -112,14 +117,8 @@ class Joint:
             Without holes.
         """
         missing = np.isnan(numbers)
-        values = np.where(missing, guess.value, numbers)
-        for j, column in enumerate(self.columns):
-            cells = np.flatnonzero(missing[:, j])
-            if not column.inputs.size and cells.size:
-                chance = uniforms(rows[cells], seed, number, j)
-                values[cells, j] = choose_category(guess.chances[j][cells], chance)
-        work = Work(self.design, values)
         several = missing.sum(axis=1) > 1
+        work = Work(self.design, self._start(numbers, guess, rows, seed, number))
         for sweep in range(SWEEPS):
             # A single hole depends on observed cells only.
             use = missing if sweep == SWEEPS - 1 else missing & several[:, None]
@@ -131,9 +130,32 @@ class Joint:
                     work.put(j, cells, drawn)
         return work.values
 
+    def _start(
+        self, numbers: FloatArray, guess: Guess, rows: IntArray, seed: int, number: int
+    ) -> FloatArray:
+        """Return rows whose holes are filled with a first draw: each by itself may be like that."""
+        missing = np.isnan(numbers)
+        values = np.where(missing, guess.value, numbers)
+        for j, k in enumerate(self.design.n_categories):
+            cells = np.flatnonzero(missing[:, j])
+            if k and cells.size:
+                chance = uniforms(rows[cells], seed, number, j)
+                values[cells, j] = choose_category(guess.chances[j][cells], chance)
+        features = [j for j, k in enumerate(self.design.n_categories) if not k]
+        together = np.flatnonzero(missing[:, features].sum(axis=1) > 1)
+        if together.size:
+            holes = missing[together][:, features]
+            errors = errors_together(self.covariance, holes, rows[together], seed, number, SWEEPS)
+            for at, j in enumerate(features):
+                cells, error = together[holes[:, at]], errors[holes[:, at], at]
+                column, scaled = self.columns[j], self.design.scaled(j, values[cells, j])
+                off = self.design.scaling.of(j).undo(scaled + error)
+                values[cells, j] = np.clip(off, column.low, column.high)
+        return values
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return plain arrays, by name, for a model file."""
-        named: dict[str, npt.NDArray[Any]] = {}
+        named: dict[str, npt.NDArray[Any]] = {"covariance": self.covariance}
         for j, column in enumerate(self.columns):
             named |= {
                 f"{j}.inputs": column.inputs,
@@ -182,7 +204,10 @@ class Joint:
                 raise ValueError("a column has trees and no levels")
             drawn = ColumnDraws(inputs, coefficients, pool, levels, forest, linear, low, high)
             columns.append(drawn)
-        return cls(design, tuple(columns))
+        covariance = arrays["covariance"]
+        if covariance.shape != (len(design.numbers),) * 2 or not np.isfinite(covariance).all():
+            raise ValueError("the covariance does not fit the columns")
+        return cls(design, tuple(columns), covariance)
 
 
 def drawn_from_guess(n_categories: int) -> ColumnDraws:

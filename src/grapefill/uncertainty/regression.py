@@ -6,7 +6,11 @@ A draw from the posterior of :math:`y = X\beta + \varepsilon` under a vague prio
           \beta \sim \mathcal N(\hat\beta, \sigma^2 (X^\top X + \Lambda)^{-1}),
 
 which is what R's mice calls ``norm``. For categories it is a normal around the mode of the
-posterior, one category against the rest.
+posterior, one category against the rest. Draws of several regressions that belong together come
+from the Bayesian bootstrap instead (Rubin 1981): each row counts as often as a number :math:`w_i`
+from an exponential distribution says, the same number in all of them. To first order that is
+
+.. math:: \beta = \hat\beta + (X^\top X + \Lambda)^{-1} X^\top ((w - 1) \circ (y - X\hat\beta)).
 """
 
 from __future__ import annotations
@@ -35,17 +39,47 @@ class Fit(NamedTuple):
     ----------
     best : ndarray of shape (inputs,) or (inputs, categories)
         The most probable coefficients.
-    drawn : ndarray of shape (draws, inputs) or (draws, inputs, categories)
-        Draws from their posterior.
+    drawn : ndarray of the same shape
+        A draw from their posterior.
+    left : ndarray of shape (rows,) or (rows, categories)
+        What is left over in every row.
+    roots : tuple of ndarray of shape (inputs, inputs)
+        The Cholesky factor of the precision of the coefficients, of each category.
+    grow : float
+        By how much errors are larger than what is left over in rows that were regressed on.
     """
 
     best: FloatArray
     drawn: FloatArray
+    left: FloatArray
+    roots: tuple[FloatArray, ...]
+    grow: float = 1.0
+
+    def reweighted(self, inputs: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the coefficients if rows count more or less than once, to first order.
+
+        Parameters
+        ----------
+        inputs : ndarray of shape (rows, inputs)
+            As in the regression.
+        weights : ndarray of shape (rows, draws)
+            How often every row counts.
+
+        Returns
+        -------
+        ndarray of shape (draws, inputs) or (draws, inputs, categories)
+        """
+        rows, draws = weights.shape
+        left = self.grow * self.left.reshape(rows, -1)
+        moved = [
+            cho_solve((root, False), inputs.T @ ((weights - 1) * left[:, [at]])).T
+            for at, root in enumerate(self.roots)
+        ]
+        found: FloatArray = self.best + np.stack(moved, axis=-1).reshape(draws, *self.best.shape)
+        return found
 
 
-def fit_linear(
-    inputs: FloatArray, target: FloatArray, random: np.random.Generator, *, draws: int = 1
-) -> Fit:
+def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generator) -> Fit:
     """Regress a number on inputs, one of which is constant.
 
     Examples
@@ -56,13 +90,29 @@ def fit_linear(
     [1.0, 2.0]
     """
     rows, width = inputs.shape
-    gram = inputs.T @ inputs
-    root = _root(gram, RIDGE + 0.1 * (width / rows) ** 2)
+    root = _root(inputs.T @ inputs, _ridge(rows, width))
     best = cho_solve((root, False), inputs.T @ target)
-    left = float(np.square(target - inputs @ best).sum())
-    sigma = np.sqrt(left / random.chisquare(max(1, rows - width), draws))
-    apart = solve_triangular(root, random.standard_normal((width, draws)))
-    return Fit(best, best + (sigma * apart).T)
+    left = target - inputs @ best
+    free = max(1, rows - width)
+    sigma = np.sqrt(float(np.square(left).sum()) / random.chisquare(free))
+    apart = solve_triangular(root, random.standard_normal(width))
+    grow = min(float(np.sqrt(rows / free)), 2.0) if rows > 2 else 1.0
+    return Fit(best, best + sigma * apart, left, (root,), grow)
+
+
+def solve_products(products: FloatArray, rows: int) -> FloatArray:
+    """Return the coefficients in the regression of the last of some inputs on the others.
+
+    Parameters
+    ----------
+    products : ndarray of shape (inputs, inputs)
+        Sums over rows of products of inputs, whatever rows count for.
+    rows : int
+        How many rows there are.
+    """
+    root = _root(products[:-1, :-1], _ridge(rows, products.shape[0] - 1))
+    best: FloatArray = cho_solve((root, False), products[:-1, -1])
+    return best
 
 
 def fit_logistic(
@@ -72,7 +122,6 @@ def fit_logistic(
     random: np.random.Generator,
     *,
     start: FloatArray | None = None,
-    draws: int = 1,
 ) -> Fit:
     """Regress the indicators of categories on inputs; for two categories the last one only.
 
@@ -85,16 +134,14 @@ def fit_logistic(
     n_categories : int
         How many there are.
     random : Generator
-        Source of the draws.
+        Source of the draw.
     start : ndarray or None
         Coefficients to start from.
-    draws : int
-        How many draws of the coefficients.
     """
-    width = inputs.shape[1]
+    rows, width = inputs.shape
     wanted = [1] if n_categories == 2 else list(range(n_categories))
     best = np.zeros((width, len(wanted))) if start is None else start.copy()
-    drawn = np.empty((draws, *best.shape))
+    drawn, left, roots = np.empty_like(best), np.empty((rows, len(wanted))), []
     for at, code in enumerate(wanted):
         beta, truth = best[:, at], codes == code
         for _ in range(NEWTON_STEPS):
@@ -107,10 +154,10 @@ def fit_logistic(
             beta = beta + step / max(1.0, float(np.abs(step).max()) / 2)
             if np.abs(step).max() < 1e-3:
                 break
-        best[:, at] = beta
-        apart = solve_triangular(root, random.standard_normal((width, draws)))
-        drawn[:, :, at] = beta + apart.T
-    return Fit(best, drawn)
+        best[:, at], left[:, at] = beta, truth - chance
+        roots.append(root)
+        drawn[:, at] = beta + solve_triangular(root, random.standard_normal(width))
+    return Fit(best, drawn, left, tuple(roots))
 
 
 def category_chances(logits: FloatArray, n_categories: int) -> FloatArray:
@@ -126,6 +173,11 @@ def expit(x: FloatArray) -> FloatArray:
     """Return the logistic function of numbers, however large."""
     result: FloatArray = 0.5 * (1 + np.tanh(0.5 * x))
     return result
+
+
+def _ridge(rows: int, width: int) -> float:
+    """Return by which share the diagonal is raised."""
+    return RIDGE + 0.1 * (width / rows) ** 2
 
 
 def _root(matrix: FloatArray, ridge: float) -> FloatArray:

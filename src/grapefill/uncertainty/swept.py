@@ -20,12 +20,23 @@ from grapefill.uncertainty.joint import (
     mean_vote,
     one_vote_each,
 )
-from grapefill.uncertainty.regression import category_chances, fit_linear, fit_logistic
+from grapefill.uncertainty.regression import (
+    category_chances,
+    fit_linear,
+    fit_logistic,
+    solve_products,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import numpy.typing as npt
 
     from grapefill.table.arrays import BoolArray, FloatArray, IntArray
+    from grapefill.uncertainty.regression import Fit
+
+    Products = Callable[[IntArray], FloatArray]
+    """From some inputs to the sums over rows of their products."""
 
 # A column is regressed on the inputs that it goes along with most.
 MOST_INPUTS = 64
@@ -44,6 +55,10 @@ LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS = 0.1, 0.05, -0.02
 LINEAR_SHARES = np.linspace(0, 1, 5)
 # So many remainders are kept of a column.
 MOST_POOL = 2_000
+# Share of a column that is known, from which on draws are kept that look at all of its rows.
+LEAST_KNOWN = 0.5
+# What holes are drawn by.
+LEARNED = ("drawn", "rest", "pool", "levels", "trees", "forest_is_used", "shift", "linear")
 
 
 class SweptColumn:
@@ -91,10 +106,12 @@ class SweptColumn:
         self.tree_chances = np.zeros((self.known.size, self.n_categories))
         self.linear_chances = np.zeros((self.known.size, self.n_categories))
         self.start: FloatArray | None = None
+        self.drawn = np.empty(0)
         self.linear = 1.0
         self.forest_is_used = False
         self.pool, self.levels = np.empty(0), np.empty(0)
         self.shift = np.zeros(self.inputs.size)
+        self.rest = np.empty(0)
 
     @property
     def way(self) -> tuple[IntArray, tuple[int, ...], bool]:
@@ -117,35 +134,64 @@ class SweptColumn:
     def _read(self, rows: IntArray) -> FloatArray:
         return self.work.inputs.take(rows, axis=0).take(self.inputs, axis=1)
 
-    def regress(self, *, kept: int) -> None:
-        """Regress the column on the others, and draw the coefficients; keep some draws."""
+    def regress(self) -> None:
+        """Regress the column on the others, and draw the coefficients."""
         inputs = self._read(self.known)
-        draws = max(1, kept)
+        self.fit = self._fit(inputs)
+        self.drawn = self.fit.drawn
         if self.n_categories:
-            fit = fit_logistic(
-                inputs, self.target, self.n_categories, self.random, start=self.start, draws=draws
-            )
-            self.start = fit.best
-            self.linear_chances += category_chances(inputs @ fit.best, self.n_categories)
+            self.start = self.fit.best
+            self.linear_chances += category_chances(inputs @ self.fit.best, self.n_categories)
         else:
-            fit = fit_linear(inputs, self.target, self.random, draws=draws)
-            self.best = fit.best
             self.rest = self._left_over(inputs, self.target)
-        self.drawn = fit.drawn[0]
-        self.kept.extend(enumerate(fit.drawn[:kept]))
+
+    def _fit(self, inputs: FloatArray) -> Fit:
+        if not self.n_categories:
+            return fit_linear(inputs, self.target, self.random)
+        return fit_logistic(inputs, self.target, self.n_categories, self.random, start=self.start)
+
+    def keep(self, weights: FloatArray, products: Sequence[Products]) -> None:
+        """Keep draws of the coefficients that belong together with those of other columns.
+
+        A number is regressed in all rows, also in those where it was drawn: what its coefficients
+        owe to the cells that happened to be drawn in other columns is then as uncertain as it is.
+        Not so where most of it was drawn, for sweeps are too alike then, nor where it was drawn in
+        another way than by the regression alone, which would make this one a little flatter.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (rows, draws)
+            How often rows count, the same for all columns.
+        products : sequence of callable
+            For every draw, gives sums over rows of products of inputs.
+        """
+        mostly_drawn = self.known.size < LEAST_KNOWN * weights.shape[0]
+        if self.n_categories or self.forest_is_used or self.as_donors or mostly_drawn:
+            inputs = self._read(self.known)
+            drawn = self._fit(inputs).reweighted(inputs, weights[self.known])
+        else:
+            some = np.append(self.inputs, self.work.design.places[self.feature].start)
+            drawn = np.stack([solve_products(each(some), weights.shape[0]) for each in products])
+        self.kept.extend(enumerate(drawn))
 
     def _left_over(self, inputs: FloatArray, target: FloatArray) -> FloatArray:
-        free = max(1, self.known.size - self.inputs.size)
-        # Residuals are a little smaller than errors.
-        grow = np.sqrt(self.known.size / free) if self.known.size > 2 else 1.0
-        left: FloatArray = (target - inputs @ self.best) * min(grow, 2.0)
+        left: FloatArray = (target - inputs @ self.fit.best) * self.fit.grow
         return left
 
-    def start_trees(self) -> None:
-        """Grow the first trees, and decide whether there are to be any."""
+    def start_trees(self, *, quick: bool = False) -> None:
+        """Grow the first trees, and decide whether there are to be any.
+
+        Parameters
+        ----------
+        quick : bool
+            Whether to give up as soon as trees find nothing.
+        """
         if self.known.size >= TREE_ROWS and not self.n_categories:
             self.has_trees = self.has_trees and self._promises()
-        self.grow(FIRST_TREES)
+        for number in range(FIRST_TREES):
+            self.grow(1)
+            if quick and number and not self.n_categories and self._signal() < HOPELESS:
+                self.has_trees = False
         self.decide()
 
     def _promises(self) -> bool:
@@ -244,12 +290,13 @@ class SweptColumn:
 
     def redraw_like(self, other: SweptColumn) -> None:
         """Draw the holes of the column by what was learned from other rows of it."""
-        self.drawn, self.start = other.drawn, other.start
-        self.pool, self.levels = other.pool, other.levels
-        if not self.n_categories:
-            self.rest = other.rest
+        self.start = other.start
+        mine = {name: getattr(self, name) for name in LEARNED}
+        for name in LEARNED:
+            setattr(self, name, getattr(other, name))
         self.redraw()
-        self.pool, self.levels = np.empty(0), np.empty(0)
+        for name, value in mine.items():
+            setattr(self, name, value)
 
     def _shifted(self, drawn: FloatArray) -> FloatArray:
         """Return coefficients that make up for what trees do to a regression."""
