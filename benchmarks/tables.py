@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from benchmarks.experiments import Experiment
-
     # By method and table, then by seed.
     Scores = dict[tuple[str, str], dict[int, float]]
 
@@ -172,7 +170,7 @@ def _table(name: str, found: Scores, metric: str) -> str:
         f"relative to {yardstick}" if yardstick else "",
         "trials",
     ]
-    notes = [_implementations(name), _empty(experiment, found), _note(name)]
+    notes = [_implementations(name), _empty(name, found), _note(name)]
     return markdown_table(header, rows) + "\n\n" + " ".join(note for note in notes if note)
 
 
@@ -203,31 +201,42 @@ def _implementations(name: str) -> str:
     return f"The decision tree is {', '.join(sorted(said))}." if said else ""
 
 
-def _empty(experiment: Experiment, found: Scores) -> str:
-    """Say which cells of a table are empty, and why."""
+def _empty(name: str, found: Scores) -> str:
+    """Say which cells of a table are empty, and why; those that failed are said elsewhere."""
+    experiment = EXPERIMENTS[name]
+    failed = {(line["method"], line["dataset"]) for line in _failed(name)}
     words = []
     for method in experiment.methods:
-        lacking = [d for d in experiment.datasets if (method, d) not in found]
+        lacking = [d for d in experiment.datasets if (method, d) not in {*found, *failed}]
         if lacking:
             why = experiment.empty.get(method, "not measured yet")
             words.append(f"{method} on {', '.join(lacking)} ({why})")
     return f"Empty: {'; '.join(words)}." if words else ""
 
 
+def _wanted(name: str) -> set[tuple[Any, ...]]:
+    """Return the keys of three trials of everything that an experiment asks for."""
+    experiment = EXPERIMENTS[name]
+    seeds = range(FIRST_SEED, FIRST_SEED + 3)
+    fields = experiment.fields(experiment.datasets, experiment.methods, seeds)
+    return {TASKS[experiment.task].RESULTS.key_of(each) for each in fields}
+
+
+def _failed(name: str) -> list[dict[str, Any]]:
+    """Return the lines of an experiment with an error, where there is no other line."""
+    results = TASKS[EXPERIMENTS[name].task].RESULTS
+    left = _wanted(name) - {results.key_of(line) for line in _lines(name)}
+    return [line for line in results.lines() if "error" in line and results.key_of(line) in left]
+
+
 def _note(name: str) -> str:
     """Say what was measured of what the experiment asks for, and what failed."""
-    experiment = EXPERIMENTS[name]
-    task = TASKS[experiment.task]
-    wanted = {
-        task.RESULTS.key_of(fields)
-        for fields in experiment.fields(experiment.datasets, experiment.methods, range(100, 103))
-    }
-    done = {task.RESULTS.key_of(line) for line in _lines(name)}
+    results, wanted = TASKS[EXPERIMENTS[name].task].RESULTS, _wanted(name)
+    done = {results.key_of(line) for line in _lines(name)}
     failed = sorted(
         {
             f"{line['method']} on {line['dataset']} ({line['error'].splitlines()[0]})"
-            for line in task.RESULTS.lines()
-            if "error" in line and task.RESULTS.key_of(line) in wanted - done
+            for line in _failed(name)
         }
     )
     words = f"Of three trials of everything, {len(wanted & done)} of {len(wanted)} fits are here."

@@ -172,6 +172,18 @@ def test_figures_are_drawn_from_the_lines(own_results, tmp_path, capsys):
     assert figures.FOLDER.parent.name == "docs"
 
 
+def test_a_table_says_which_cells_are_empty_and_why(own_results):
+    lines = TASKS["imputation"].RESULTS
+    fields = {"seed": 100, "missing": 0.3, "mechanism": "mcar"}
+    lines.add(dataset="yacht", method="mean", mae=0.2, **fields)
+    lines.add(dataset="wine", method="mean", error="MemoryError: too much", **fields)
+    said = tables.section("imputation")
+    others = [name for name in EXPERIMENTS["imputation"].datasets if name not in ("yacht", "wine")]
+    assert f"Empty: mean on {', '.join(others)} (not measured yet); knn on" in said
+    assert "protein, wine, yacht (20,000 epochs on all rows" in said
+    assert "Failed: mean on wine (MemoryError: too much)." in said
+
+
 def test_data_files_are_compared_with_known_sums(tmp_path):
     (tmp_path / "uci").mkdir()
     (tmp_path / "uci" / "yacht.csv.gz").write_bytes(b"other")
