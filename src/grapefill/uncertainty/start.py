@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # Of the largest variance, what is added to all, so that every part can be inverted.
 RIDGE = 1e-6
-# Rows are worked out so many numbers at a time: 16 MB.
-BLOCK = 2_000_000
+# Rows are worked out so many numbers at a time: 2 MB.
+BLOCK = 250_000
 
 
 def covariance_of(scaled: FloatArray) -> FloatArray:
