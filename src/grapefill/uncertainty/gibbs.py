@@ -123,7 +123,7 @@ def _products(inputs: FloatArray, weights: FloatArray) -> Products:
 
 
 def _leaves_little_open(missing: BoolArray) -> bool:
-    """Whether there are many rows, and any two columns are seen together in most of them."""
+    """Whether there are many rows, and any two columns are seen together in enough of them."""
     rows = missing.shape[0]
     if rows < MANY_ROWS:
         return False
