@@ -467,7 +467,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         if self.fill == "best":
             numbers = point_fills(self.schema_, parts)
         else:
-            numbers = other_fills(self._beliefs(further=False), parts, self.fill)
+            numbers = other_fills(self._beliefs(), parts, self.fill)
         return self._rebuilt(table, self._finished(table, numbers))
 
     def _rebuilt(self, table: Table, fills: dict[int, Fill]) -> Any:
@@ -546,12 +546,13 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         return [j for j, column in kept if self.keep_empty_features or not column.useless]
 
     def _zeros(self, table: Table) -> dict[int, Fill]:
-        """Return the zeros for number columns that had no value at fit."""
+        """Return what fills number columns that had no value at fit: 0 unless that is forbidden."""
         fills: dict[int, Fill] = {}
         for j, column in enumerate(self.schema_.columns):
             if column.useless and column.family == "number":
                 where = np.flatnonzero(table.missing(j))
-                fills[j] = (where, np.zeros(where.size))
+                value = self._fitted_constraints().empty_value(j) if self._constrained else 0.0
+                fills[j] = (where, np.full(where.size, value))
         return fills
 
     def __sklearn_tags__(self) -> Any:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, GrapefillWarning
-from grapefill.uncertainty.constraints import Constraints, Limits
+from grapefill.uncertainty.constraints import Constraints
+from grapefill.uncertainty.limits import Limits
 from grapefill.uncertainty.rules import Columns, over, read_rule, repair
 
 
@@ -100,6 +101,53 @@ class TestColumns:
             warnings.simplefilter("ignore", GrapefillWarning)
             pd.testing.assert_frame_equal(loaded.transform(holed), constrained.transform(holed))
 
+    def test_large_integers_are_told_apart(self, quick):
+        """Also those of which nothing is asked: floats cannot tell them apart."""
+        random = np.random.default_rng(0)
+        a = random.normal(size=80)
+        account = pd.array(np.where(a > 0, 2**60 + 1, 2**60 + 101), dtype="Int64")
+        table = pd.DataFrame({"a": a, "b": 2 * a, "account": account})
+        table.loc[::4, "account"] = pd.NA
+        table.loc[1::4, "b"] = np.nan
+        wanted = {"b": {"min": -9}}
+        imputer = GrapeImputer("fast", settings=quick, random_state=0, constraints=wanted)
+        fills = imputer.fit(table).transform(table)["account"]
+        plain = with_parameters(imputer, constraints=None).transform(table)["account"]
+        assert fills.tolist() == plain.tolist()
+        for wish, allowed in (
+            ("observed", {2**60 + 1, 2**60 + 101}),
+            ({"allowed": [2**60 + 3, 2**60 + 77]}, {2**60 + 3, 2**60 + 77}),
+            ({"min": 2**60 + 55, "max": 2**60 + 55}, {2**60 + 55}),
+            ({"min": 2**60 + 201}, {2**60 + 201}),
+        ):
+            constrained = with_parameters(imputer, constraints={"account": wish})
+            for filled in all_tables(constrained, table):
+                assert set(filled["account"][::4].tolist()) <= allowed
+                assert filled["account"][1::4].equals(table["account"][1::4])
+
+    def test_labels_that_are_no_text(self, quick):
+        random = np.random.default_rng(0)
+        table = pd.DataFrame(random.normal(size=(40, 2)), columns=[("u", "x"), ("u", "y")])
+        table.columns = pd.MultiIndex.from_tuples(table.columns)
+        table.iloc[::4, 1] = np.nan
+        imputer = GrapeImputer(
+            "fast", settings=quick, random_state=0, constraints={("u", "y"): {"min": 3}}
+        )
+        assert (imputer.fit_transform(table)["u", "y"][::4] == 3).all()
+
+    def test_an_empty_column_that_is_kept(self, quick):
+        table = pd.DataFrame({"a": [1.0, None, 3.0, 4.0] * 5, "e": np.nan, "f": np.nan})
+        imputer = GrapeImputer(
+            "fast",
+            settings=quick,
+            random_state=0,
+            keep_empty_features=True,
+            constraints={"e": {"min": 5}, "f": "observed"},
+        )
+        filled = imputer.fit_transform(table)
+        assert (filled["e"] == 5).all()
+        assert (filled["f"] == 0).all()
+
 
 class TestRules:
     def test_end_after_start(self, imputer, holed):
@@ -117,6 +165,63 @@ class TestRules:
         imputer.fit(table)
         for filled in all_tables(imputer, table):
             assert (filled["start"] <= filled["end"]).all()
+
+    @pytest.mark.parametrize("unit", ["ns", "us", "s"])
+    @pytest.mark.parametrize("rule", ["end > start", "end >= start + 2 days"])
+    def test_dates_of_any_unit(self, quick, unit, rule):
+        random = np.random.default_rng(0)
+        start = pd.Timestamp("2020-01-01") + pd.to_timedelta(random.integers(0, 10**9, 60), "ms")
+        end = start + pd.to_timedelta(random.integers(2 * 86_400_000, 3 * 86_400_000, 60), "ms")
+        table = pd.DataFrame({"start": start, "end": end}).astype(f"M8[{unit}]")
+        table = table.mask(random.random(table.shape) < 0.4)
+        imputer = GrapeImputer("fast", settings=quick, rules=[rule], random_state=0)
+        imputer.fit(table)
+        for filled in (imputer.transform(table), *imputer.sample(table, 2, random_state=0)):
+            apart = filled["end"] - filled["start"]
+            assert (apart > pd.Timedelta(0) if ">=" not in rule else apart.dt.days >= 2).all()
+
+    @pytest.mark.parametrize("rule", ["x + y + z == t", "2*x + 3*y + z == t", "x + 2*y == t - 3*z"])
+    def test_sums_of_whole_numbers(self, rule):
+        """Cells that round do not push each other to and fro."""
+        random = np.random.default_rng(0)
+        values = random.integers(0, 30, (300, 4)).astype(float)
+        free = np.ones(values.shape, dtype=bool)
+        free[:, 3] = False
+        before = values.copy()
+        columns = Columns(
+            {"x": 0, "y": 1, "z": 2, "t": 3},
+            np.ones(4),
+            lambda _, moved, direction: Limits(decimals=0).project(moved, direction),
+        )
+        assert not repair(read_rule(rule), values, free, columns).any()
+        assert (values[:, 3] == before[:, 3]).all()
+        assert (values == np.rint(values)).all()
+
+    def test_ends_of_shares_are_not_turned_round(self, quick):
+        random = np.random.default_rng(0)
+        shares = 100 * random.dirichlet([3, 2, 1], 90)
+        table = pd.DataFrame(shares, columns=["p", "q", "r"])
+        table.loc[::3, ["p", "q"]] = np.nan
+        table.loc[1::3, "r"] = np.nan
+        imputer = GrapeImputer(
+            "fast", settings=quick, rules=["p + q + r == 100"], random_state=0
+        ).fit(table)
+        for filled in (imputer.transform(table), *imputer.sample(table, 2, random_state=0)):
+            np.testing.assert_allclose(filled.sum(axis=1), 100)
+        lower, upper = imputer.interval(table)
+        assert (lower <= upper).all(axis=None)
+        # A single hole is known.
+        np.testing.assert_allclose(lower["r"][1::3], 100 - table["p"][1::3] - table["q"][1::3])
+
+    def test_numbers_and_times(self, quick):
+        table = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02"]), "n": [1.0, 2.0]})
+        table["other"] = table["day"]
+        for rule, message in (
+            ("day >= other + 30", "Say what it counts: '30 days'"),
+            ("n >= 3 days", "Leave its unit out"),
+        ):
+            with pytest.raises(ConfigError, match=message):
+                GrapeImputer("fast", settings=quick, rules=[rule]).fit(table)
 
     def test_what_observed_cells_break_is_reported(self, imputer, holed):
         broken = holed.copy()
@@ -178,6 +283,10 @@ class TestRules:
         ({"constraints": {"a": {"allowed": []}}}, "must be numbers"),
         ({"constraints": {"a": {"allowed": [5], "max": 1}}}, "None of the allowed"),
         ({"constraints": {"a": {"decimals": -1}}}, "decimals"),
+        ({"constraints": {"a": {"decimals": True}}}, "decimals"),
+        ({"constraints": {"a": {"min": "x"}}}, "min of column 'a' must be numbers"),
+        ({"constraints": {"a": {"allowed": 5}}}, "must be a list"),
+        ({"constraints": {"a": {"integer": "no"}}}, "must be True or False"),
         ({"constraints": ["a"]}, "must be a dict"),
         ({"delta": {"a": "more"}}, "must be a number"),
         ({"delta": {"a": np.inf}}, "must be finite"),

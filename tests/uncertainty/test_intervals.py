@@ -190,3 +190,54 @@ def test_a_belief_by_hand():
     low, high = shortest(grid, calibration.mass(0.9, 0))
     assert 1.5 < high[0] - low[0] < 2.3
     assert low[0] < 50 < high[0]
+
+
+def test_probabilities_of_values_that_are_no_floats(quick):
+    random = np.random.default_rng(0)
+    z = random.normal(size=90)
+    table = pd.DataFrame(
+        {
+            "z": z,
+            "big": pd.array(np.where(z > 0, 2**60 + 1, 2**60 + 101), dtype="Int64"),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta((100 * z).round(), "D"),
+            "long": pd.to_timedelta((100 * z).round(), "D"),
+            "zone": pd.Timestamp("2020-01-01", tz="UTC") + pd.to_timedelta((100 * z).round(), "D"),
+            "size": pd.Categorical(
+                np.select([z < -0.5, z < 0.5], ["low", "middle"], "high"),
+                ["low", "middle", "high"],
+                ordered=True,
+            ),
+        }
+    )
+    for name in list(table)[1:]:
+        table.loc[random.random(90) < 0.2, name] = None
+    found = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    found = found.predict_distribution(table)
+    for name, values in {
+        "big": [2**60 - 5, 2**60 + 50, 2**60 + 101],
+        "day": [pd.Timestamp("1900-01-01"), "2020-01-01", np.datetime64("2100-01-01")],
+        "long": [pd.Timedelta(-999, "D"), pd.Timedelta(0), pd.Timedelta(999, "D")],
+        "zone": [pd.Timestamp("1900-01-01", tz="Asia/Tokyo"), "2020-01-01", "2100-01-01"],
+    }.items():
+        none, some, everything = (found[name].probability(value) for value in values)
+        assert (none == 0).all()
+        assert (everything == 1).all()
+        assert 0.05 < some.mean() < 0.95
+    sizes = [found["size"].probability(word) for word in ("low", "middle", "high")]
+    assert (sizes[0] <= sizes[1]).all()
+    assert (sizes[2] == 1).all()
+    for name, value in (("day", "yesterday"), ("long", object()), ("size", "huge"), ("z", 1)):
+        if name in found:
+            with pytest.raises(InputError, match=name):
+                found[name].probability(value)
+
+
+def test_a_median_is_the_same_before_and_after_intervals(quick):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(90, 1)) + 0.3 * random.normal(size=(90, 3))
+    X[::4, 1] = np.nan
+    imputer = GrapeImputer("fast", settings=quick, random_state=0, fill="median").fit(X)
+    before = imputer.transform(X)
+    imputer.interval(X)
+    np.testing.assert_array_equal(imputer.transform(X), before)
+    np.testing.assert_array_equal(imputer.predict_distribution(X)[1].median(), before[::4, 1])

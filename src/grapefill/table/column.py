@@ -87,6 +87,12 @@ class Column:
         return self.empty and self.kind is not Kind.PASSTHROUGH
 
     @property
+    def is_whole(self) -> bool:
+        """Whether its numbers are whole: codes, integers or counts of a unit."""
+        whole = self.kind is Kind.ORDINAL or self.extent is not None
+        return whole or self.categories is not None
+
+    @property
     def origin(self) -> int:
         """What is subtracted from integers too large for float64, so that differences survive."""
         if self.extent is None or max(map(abs, self.extent)) <= EXACT_LIMIT:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grapefill.errors import InputError
+from grapefill.table.kinds import Form
 from grapefill.uncertainty.belief import (
     GRID,
     Calibration,
@@ -188,14 +190,26 @@ class ColumnDistribution:
         return values[:, 0] if np.ndim(level) == 0 else values
 
     def probability(self, value: Any) -> FloatArray:
-        """Return the probability of a category, or of a number not above ``value``."""
+        """Return the probability of a category, or of a value not above ``value``.
+
+        The latter is for numbers, dates, durations, and categories that have an order.
+
+        Parameters
+        ----------
+        value : object
+            As it is in the column: a number, a category, a date (in UTC if it has no time zone).
+
+        Returns
+        -------
+        ndarray of shape (cells,)
+        """
+        number = number_of(self.column, value)
         if self.chances is not None:
-            assert self.column.categories is not None
-            if value not in self.column.categories:
-                raise InputError(f"Column {self.name!r} has no category {value!r}.")
-            return self.chances[:, self.column.categories.index(value)]
+            return self.chances[:, int(number)]
         grid = self._numbers("probability")
-        below: FloatArray = (grid <= value).mean(axis=1)
+        if self.column.is_whole:
+            grid = np.rint(grid)
+        below: FloatArray = (grid <= number).mean(axis=1)
         return below
 
     def median(self) -> Array:
@@ -220,6 +234,35 @@ class ColumnDistribution:
                 f"Column {self.name!r} has categories, which have no {what}. Look at `chances`."
             )
         return self.grid
+
+
+def number_of(column: Column, value: Any) -> float:
+    """Return a value of a column as it is in the distributions of its cells.
+
+    Raises
+    ------
+    InputError
+        If it is no value of such a column.
+    """
+    if column.categories is not None:
+        if value not in column.categories:
+            raise InputError(f"Column {column.name!r} has no category {value!r}.")
+        return float(column.categories.index(value))
+    try:
+        if not column.unit:
+            exact = column.origin and float(value).is_integer()
+            return float(int(value) - column.origin) if exact else float(value)
+        if getattr(value, "tzinfo", None) is not None:
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        letter, kind = (
+            ("m", np.timedelta64) if column.form is Form.DURATION else ("M", np.datetime64)
+        )
+        count = kind(value).astype(f"{letter}8[{column.unit}]").astype(np.int64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{value!r} cannot be compared with column {column.name!r}, which is {column.dtype}."
+        ) from error
+    return float(int(count) - column.origin)
 
 
 def point_of(grid: FloatArray, fill: str) -> FloatArray:

@@ -1,95 +1,40 @@
-"""What a filled value may be: limits, whole numbers, allowed values, rounding, rules."""
+"""All that filled values have to obey: the limits of their columns, shifts, and rules of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grapefill.errors import ConfigError, warn
+from grapefill.table.column import Column
 from grapefill.table.kinds import Kind
-from grapefill.uncertainty.belief import nearest
+from grapefill.table.text import storable_label
+from grapefill.uncertainty.limits import Limits, read_limits
 from grapefill.uncertainty.rules import Columns, Rule, read_rule, repair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from grapefill.table import Encoded, Schema, Table
-    from grapefill.table.arrays import BoolArray, FloatArray
+    from grapefill.table.arrays import Array, BoolArray, FloatArray
     from grapefill.table.cells import Fill
-    from grapefill.table.column import Column
     from grapefill.uncertainty.fitted import Uncertainty
     from grapefill.uncertainty.tables import Numbers
 
-WORDS: Mapping[str, Mapping[str, Any]] = {
-    "non-negative": {"min": 0.0},
-    "integer": {"integer": True},
-    "rounded": {"decimals": "observed"},
-    "observed": {"observed": True},
+# How many of a unit make a second.
+PER_SECOND = {
+    "D": Fraction(1, 86_400),
+    "h": Fraction(1, 3_600),
+    "m": Fraction(1, 60),
+    "s": Fraction(1),
+    "ms": Fraction(10**3),
+    "us": Fraction(10**6),
+    "ns": Fraction(10**9),
 }
-KEYS = ("min", "max", "integer", "allowed", "decimals", "observed")
-MOST_DECIMALS = 9
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the values of one column may be.
-
-    Parameters
-    ----------
-    low, high : float
-        The range.
-    allowed : ndarray or None
-        The only values, in order.
-    decimals : int or None
-        Digits after the point.
-
-    Examples
-    --------
-    >>> Limits(0.0, 10.0, decimals=0).project(np.array([-3.0, 2.4, 99.5])).tolist()
-    [0.0, 2.0, 10.0]
-    >>> Limits(allowed=np.array([1.0, 2.0, 5.0])).project(np.array([3.0]), 1).tolist()
-    [5.0]
-    """
-
-    low: float = -np.inf
-    high: float = np.inf
-    allowed: FloatArray | None = None
-    decimals: int | None = None
-
-    def project(self, values: FloatArray, direction: int = 0) -> FloatArray:
-        """Return the nearest values within the limits; with a direction, none on the other side."""
-        values = np.clip(values, self.low, self.high)
-        if self.allowed is not None:
-            if not direction:
-                return nearest(self.allowed, values)
-            at = np.searchsorted(self.allowed, values, side="left" if direction > 0 else "right")
-            at = np.clip(at - (direction < 0), 0, self.allowed.size - 1)
-            found: FloatArray = self.allowed[at]
-            return found
-        if self.decimals is not None:
-            values = self._rounded(values, direction)
-        return values
-
-    def _rounded(self, values: FloatArray, direction: int) -> FloatArray:
-        assert self.decimals is not None
-        unit = 10.0**self.decimals
-        step = 1 / unit
-        rounded: FloatArray = np.round(values, self.decimals)
-        if direction:
-            short = (rounded - values) * direction < 0
-            rounded = np.where(short, np.round(rounded + direction * step, self.decimals), rounded)
-        inside = np.where(rounded > self.high, np.floor(self.high * unit + 1e-9) / unit, rounded)
-        return np.where(inside < self.low, np.ceil(self.low * unit - 1e-9) / unit, inside)
-
-    @property
-    def step(self) -> float:
-        """The smallest difference between two values."""
-        if self.allowed is not None and self.allowed.size > 1:
-            return float(np.diff(self.allowed).min())
-        return 0.0 if self.decimals is None else 10.0**-self.decimals
 
 
 class Constraints:
@@ -123,7 +68,7 @@ class Constraints:
         self.limits: dict[int, Limits] = {}
         for label, given in (constraints or {}).items():
             j = self._find(label, "constraints")
-            self.limits[j] = self._limits(j, given)
+            self.limits[j] = read_limits(schema.columns[j], given, self._observed(j))
         self.delta: dict[int, float] = {}
         for label, amount in (delta or {}).items():
             j = self._find(label, "delta")
@@ -139,6 +84,7 @@ class Constraints:
         """Return the position of a column of numbers that can be filled."""
         places = {column.name: j for j, column in enumerate(self.schema.columns)}
         places |= {name: j for j, name in enumerate(self.schema.names or range(len(places)))}
+        label = storable_label(label)
         if label not in places:
             listed = ", ".join(repr(name) for name in list(places)[:10])
             raise ConfigError(
@@ -156,91 +102,40 @@ class Constraints:
             )
         return places[label]
 
-    def _limits(self, j: int, given: Any) -> Limits:
-        column = self.schema.columns[j]
-        name = column.name
-        if isinstance(given, str):
-            if given not in WORDS:
-                words = ", ".join(map(repr, WORDS))
-                raise ConfigError(
-                    f"constraints of column {name!r} are {given!r}. Choose one of {words}, or give "
-                    f"a dict with some of {', '.join(KEYS)}."
-                )
-            given = WORDS[given]
-        if not isinstance(given, Mapping) or set(given) - set(KEYS):
-            raise ConfigError(
-                f"constraints of column {name!r} must be a word or a dict with some of "
-                f"{', '.join(KEYS)}, got {given!r}."
-            )
-        low, high = (
-            float(given[key]) if given.get(key) is not None else end
-            for key, end in (("min", -np.inf), ("max", np.inf))
-        )
-        if np.isnan(low) or np.isnan(high) or low > high:
-            raise ConfigError(f"constraints of column {name!r} have a min above their max.")
-        decimals = given.get("decimals")
-        if decimals == "observed":
-            decimals = self._observed_decimals(j)
-        if given.get("integer") or column.kind is Kind.ORDINAL or column.extent is not None:
-            decimals = 0
-        if decimals is not None and (not isinstance(decimals, int) or not 0 <= decimals <= 15):
-            raise ConfigError(
-                f'decimals of column {name!r} must be "observed" or 0 to 15, got {decimals!r}.'
-            )
-        allowed = self._allowed(j, given)
-        if allowed is not None:
-            allowed = allowed[(allowed >= low) & (allowed <= high)]
-        elif decimals is not None:
-            unit = 10.0**decimals
-            if np.ceil(low * unit - 1e-9) > np.floor(high * unit + 1e-9):
-                raise ConfigError(f"No number of column {name!r} can obey its constraints.")
-        if allowed is not None and not allowed.size:
-            raise ConfigError(
-                f"None of the allowed values of column {name!r} is within its limits."
-            )
-        return Limits(low, high, allowed, decimals if allowed is None else None)
-
-    def _allowed(self, j: int, given: Mapping[str, Any]) -> FloatArray | None:
-        allowed = given.get("allowed")
-        if given.get("observed"):
-            if self.uncertainty is None:
-                return None
-            at = self.schema.features.index(j)
-            return self.uncertainty.observed[at] + self.schema.columns[j].origin
-        if allowed is None:
-            return None
-        values = np.unique(np.asarray(list(allowed), dtype=np.float64))
-        if not values.size or not np.isfinite(values).all():
-            raise ConfigError(
-                f"allowed values of column {self.schema.columns[j].name!r} must be numbers."
-            )
-        return values
-
-    def _observed_decimals(self, j: int) -> int | None:
-        """Return how many digits the observed values have; None if they have all."""
+    def _observed(self, j: int) -> FloatArray | None:
+        """Return the observed values of a column, if they are known by now."""
         if self.uncertainty is None or j not in self.schema.features:
             return None
-        values = self.uncertainty.observed[self.schema.features.index(j)]
-        for digits in range(MOST_DECIMALS + 1):
-            if (np.round(values, digits) == values).all():
-                return digits
-        return None
+        return self.uncertainty.observed[self.schema.features.index(j)]
 
     def _rule_columns(self) -> dict[str, int]:
-        columns, units = {}, {}
+        columns: dict[str, int] = {}
         for rule in self.rules:
-            for name in rule.weights:
-                columns[name] = self._find(name, "rules")
-                column = self.schema.columns[columns[name]]
-                units[name] = (column.family, column.unit)
-            mine = {units[name] for name in rule.weights}
-            if len(mine) > 1:
-                raise ConfigError(
-                    f"The rule {rule.text!r} compares columns of different types: "
-                    + ", ".join(f"{n!r} is {' '.join(units[n]).strip()}" for n in rule.weights)
-                    + ". Convert them to the same."
-                )
+            columns |= {name: self._find(name, "rules") for name in rule.weights}
+        for rule in self.rules:
+            self._check_types(rule, [self.schema.columns[columns[name]] for name in rule.weights])
         return columns
+
+    @staticmethod
+    def _check_types(rule: Rule, columns: Sequence[Column]) -> None:
+        """Refuse a rule between columns, or columns and numbers, that cannot be compared."""
+        types = [(column.family, column.unit) for column in columns]
+        if len(set(types)) > 1:
+            listed = zip(rule.weights, types, strict=True)
+            raise ConfigError(
+                f"The rule {rule.text!r} compares columns of different types: "
+                + ", ".join(f"{name!r} is {' '.join(each).strip()}" for name, each in listed)
+                + ". Convert them to the same."
+            )
+        if rule.constant and columns[0].unit:
+            raise ConfigError(
+                f"The rule {rule.text!r} adds a number to dates or durations. Say what it counts: "
+                "'30 days', '12 hours', '90 minutes' or '5 seconds'."
+            )
+        if rule.seconds and not columns[0].unit:
+            raise ConfigError(
+                f"The rule {rule.text!r} adds a time to columns of numbers. Leave its unit out."
+            )
 
     def finish(self, table: Table, encoded: Encoded, numbers: Numbers) -> dict[int, Fill]:
         """Return numbers as values of their columns that obey everything.
@@ -254,18 +149,63 @@ class Constraints:
         numbers : dict of int to (rows, numbers)
             What is to be filled in.
         """
+        values = self._within(numbers)
+        if self.rules:
+            _report(*self._obey(table, encoded, numbers, values), self.rules)
+        return self._decoded(numbers, values)
+
+    def finish_ends(
+        self, table: Table, encoded: Encoded, lower: Numbers, upper: Numbers
+    ) -> tuple[dict[int, Fill], dict[int, Fill]]:
+        """Return the ends of intervals as values of their columns that obey everything.
+
+        Where the rules would turn an interval of a row round they are not applied to that row:
+        cells that make up for each other are not all at their lower ends at once.
+        """
+        ends = [self._within(each) for each in (lower, upper)]
+        if self.rules:
+            moved = [dict(each) for each in ends]
+            for numbers, each in zip((lower, upper), moved, strict=True):
+                self._obey(table, encoded, numbers, each)
+            turned = np.zeros(table.n_rows, dtype=bool)
+            for j, (rows, _) in lower.items():
+                low, high = moved[0][j], moved[1][j]
+                # Rounding may turn the ends of a value that is known.
+                turned[rows[low - high > 1e-9 * (np.abs(low) + np.abs(high))]] = True
+                moved[0][j], moved[1][j] = np.minimum(low, high), np.maximum(low, high)
+            for before, after in zip(ends, moved, strict=True):
+                for j, (rows, _) in lower.items():
+                    before[j] = np.where(turned[rows], before[j], after[j])
+        return self._decoded(lower, ends[0]), self._decoded(upper, ends[1])
+
+    def empty_value(self, j: int) -> float:
+        """Return what fills a column of numbers that had no value at fit: 0 if that is allowed."""
+        return float(self._limits_of(j).project(np.zeros(1))[0])
+
+    def _within(self, numbers: Numbers) -> dict[int, FloatArray]:
+        """Return numbers within the limits of their columns."""
         columns = self.schema.columns
         values: dict[int, FloatArray] = {}
         for j, (_, each) in numbers.items():
             column = columns[j]
             inside = np.clip(each, column.lower, column.upper)
-            if column.categories is None:
-                inside = self._plain(column, inside + column.origin) + self.delta.get(j, 0.0)
+            if self._is_touched(j):
+                inside = self._plain(column, inside) + self.delta.get(j, 0.0)
                 inside = self._limits_of(j).project(inside)
             values[j] = inside
-        if self.rules:
-            self._obey(table, encoded, numbers, values)
-        return {j: (rows, _decoded(columns[j], values[j])) for j, (rows, _) in numbers.items()}
+        return values
+
+    def _is_touched(self, j: int) -> bool:
+        """Whether anything is asked of a column of numbers."""
+        asked = j in self.limits or j in self.delta or j in self.columns.values()
+        return asked and self.schema.columns[j].categories is None
+
+    def _decoded(self, numbers: Numbers, values: dict[int, FloatArray]) -> dict[int, Fill]:
+        columns = self.schema.columns
+        return {
+            j: (rows, (_decoded_beyond if self._is_touched(j) else Column.decode)(columns[j], each))
+            for (j, (rows, _)), each in zip(numbers.items(), values.values(), strict=True)
+        }
 
     def _plain(self, column: Column, values: FloatArray) -> FloatArray:
         """Return values as they are filled in without constraints."""
@@ -280,16 +220,15 @@ class Constraints:
 
     def _obey(
         self, table: Table, encoded: Encoded, numbers: Numbers, values: dict[int, FloatArray]
-    ) -> None:
-        """Repair what breaks a rule, and tell of what cannot be repaired."""
+    ) -> tuple[BoolArray, BoolArray]:
+        """Repair what breaks a rule; return rows where one is still broken, and the free cells."""
         used = sorted(set(self.columns.values()))
         place = {j: k for k, j in enumerate(used)}
         whole = np.full((table.n_rows, len(used)), np.nan)
         free = np.zeros(whole.shape, dtype=bool)
         for j, k in place.items():
             if j in self.schema.features:
-                origin = self.schema.columns[j].origin
-                whole[:, k] = encoded.numbers[:, self.schema.features.index(j)] + origin
+                whole[:, k] = encoded.numbers[:, self.schema.features.index(j)]
             if j in numbers:
                 rows = numbers[j][0]
                 whole[rows, k], free[rows, k] = values[j], True
@@ -299,11 +238,22 @@ class Constraints:
 
         columns = {name: place[j] for name, j in self.columns.items()}
         steps = np.array([self._limits_of(j).step or _tiny(whole[:, k]) for j, k in place.items()])
-        broken = repair(self.rules, whole, free, Columns(columns, steps, project))
+        rules = [self._from_origins(rule) for rule in self.rules]
+        broken = repair(rules, whole, free, Columns(columns, steps, project))
         for j, k in place.items():
             if j in numbers:
                 values[j] = whole[numbers[j][0], k]
-        _report(broken, free, self.rules)
+        return broken, free
+
+    def _from_origins(self, rule: Rule) -> Rule:
+        """Return a rule about numbers that are counted from the origins of their columns."""
+        columns = [self.schema.columns[self.columns[name]] for name in rule.weights]
+        constant = Fraction(rule.constant)
+        for column, weight in zip(columns, rule.weights.values(), strict=True):
+            constant += Fraction(weight) * column.origin
+        if columns[0].unit:
+            constant += Fraction(rule.seconds) * PER_SECOND[columns[0].unit]
+        return replace(rule, constant=float(constant))
 
 
 def _report(broken: BoolArray, free: BoolArray, rules: Sequence[Rule]) -> None:
@@ -327,19 +277,18 @@ def _tiny(values: FloatArray) -> float:
     return float(np.spacing(known.max())) * 8 if known.size else 1e-12
 
 
-def _decoded(column: Column, values: FloatArray) -> Any:
+def _decoded_beyond(column: Column, values: FloatArray) -> Array:
     """Return numbers as values of a column, also beyond what was observed."""
-    if column.categories is not None or not values.size:
+    if not values.size:
         return column.decode(values)
     low, high = float(values.min()), float(values.max())
-    origin = column.origin
-    wider: dict[str, Any] = {
-        "lower": min(column.lower, low - origin),
-        "upper": max(column.upper, high - origin),
-    }
+    wider: dict[str, Any] = {"lower": min(column.lower, low), "upper": max(column.upper, high)}
     if column.extent is not None:
         smallest, largest = column.extent
+        origin = column.origin
         # The origin must stay, and so must the smallest, from which it comes.
-        limits = (smallest if origin else min(smallest, int(low)), max(largest, int(high)))
-        return replace(column, extent=limits, **wider).decode(values - origin)
-    return replace(column, **wider).decode(values - origin)
+        wider["extent"] = (
+            smallest if origin else min(smallest, int(low)),
+            max(largest, origin + int(high)),
+        )
+    return replace(column, **wider).decode(values)

@@ -184,11 +184,8 @@ class UncertaintyMixin:
         names = self._labels(table)
         sets = interval_sets(beliefs, parts, coverage, names)
         sets |= ordered_sets(self.schema_, low, high, names)
-        return Interval(
-            self._output(table, self._finished(table, low)),
-            self._output(table, self._finished(table, high)),
-            sets,
-        )
+        lower, upper = self._finished_ends(table, low, high)
+        return Interval(self._output(table, lower), self._output(table, upper), sets)
 
     def predict_distribution(self, X: Any) -> Distribution:
         """Return what may be in the missing cells, as quantiles and probabilities.
@@ -228,9 +225,9 @@ class UncertaintyMixin:
         parts = predict_holes(self.model_, table, graph_from=self.graph_from, strangers=strangers)
         return list(parts)
 
-    def _beliefs(self, *, further: bool = True) -> Beliefs:
+    def _beliefs(self) -> Beliefs:
         assert self.model_ is not None
-        return Beliefs(self.model_, self.uncertainty_, further=further)
+        return Beliefs(self.model_, self.uncertainty_)
 
     def _labels(self, table: Table) -> dict[int, Any]:
         return dict(enumerate(range(table.n_columns) if table.names is None else table.names))
@@ -246,7 +243,18 @@ class UncertaintyMixin:
         """Return numbers as values of their columns, which obey the constraints."""
         if self._constrained:
             encoded = self.schema_.encode(table, warn=False)
-            rules = self._constraints(self.schema_, require_draws(self.uncertainty_))
-            return rules.finish(table, encoded, numbers)
+            return self._fitted_constraints().finish(table, encoded, numbers)
         columns = self.schema_.columns
         return {j: (rows, columns[j].decode(values)) for j, (rows, values) in numbers.items()}
+
+    def _finished_ends(
+        self, table: Table, lower: Numbers, upper: Numbers
+    ) -> tuple[dict[int, Fill], dict[int, Fill]]:
+        """Return the ends of intervals as values of their columns."""
+        if not self._constrained:
+            return self._finished(table, lower), self._finished(table, upper)
+        encoded = self.schema_.encode(table, warn=False)
+        return self._fitted_constraints().finish_ends(table, encoded, lower, upper)
+
+    def _fitted_constraints(self) -> Constraints:
+        return self._constraints(self.schema_, require_draws(self.uncertainty_))

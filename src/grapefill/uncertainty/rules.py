@@ -19,6 +19,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|`(?P<quoted>[^`]+)`"
     r"|(?P<name>[^\W\d]\w*)|(?P<sign><=|>=|==|<|>|\+|-|\*))"
 )
+# Times are counted in seconds.
+_TIMES = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _COMPARE = ("<=", ">=", "==", "<", ">")
 # Rounds over all rules; each may undo a bit of another.
 ROUNDS = 10
@@ -38,19 +40,23 @@ class Rule:
         What is added.
     strict : bool
         Whether 0 itself is too much.
+    seconds : float
+        What is added to dates and durations.
     """
 
     text: str
     weights: Mapping[str, float]
     constant: float
     strict: bool = False
+    seconds: float = 0.0
 
 
 def read_rule(text: str) -> list[Rule]:
     """Read a rule; an equation becomes two.
 
     Names are written as they are, or in backticks where they hold blanks; columns may be added,
-    subtracted, and multiplied with numbers.
+    subtracted, and multiplied with numbers. To dates and durations a time may be added, such as
+    ``30 days``.
 
     Examples
     --------
@@ -58,6 +64,8 @@ def read_rule(text: str) -> list[Rule]:
     {'end': -1.0, 'start': 1.0}
     >>> [rule.constant for rule in read_rule("2 * `part a` + b == 100")]
     [-100.0, 100.0]
+    >>> read_rule("end >= start + 2 hours")[0].seconds
+    7200.0
 
     Raises
     ------
@@ -68,17 +76,17 @@ def read_rule(text: str) -> list[Rule]:
     at = [k for k, (kind, value) in enumerate(tokens) if kind == "sign" and value in _COMPARE]
     if len(at) != 1:
         raise _unreadable(text, "it needs one of <=, >=, <, > and ==")
-    left, left_constant = _side(tokens[: at[0]], text)
-    right, right_constant = _side(tokens[at[0] + 1 :], text)
+    left, left_constant, left_seconds = _side(tokens[: at[0]], text)
+    right, right_constant, right_seconds = _side(tokens[at[0] + 1 :], text)
     sign = tokens[at[0]][1]
     names = list(dict.fromkeys([*left, *right]))
     if not names:
         raise _unreadable(text, "it names no column")
     weights = {name: left.get(name, 0.0) - right.get(name, 0.0) for name in names}
-    constant = left_constant - right_constant
+    constant, seconds = left_constant - right_constant, left_seconds - right_seconds
     strict = sign in ("<", ">")
-    below = Rule(text, weights, constant, strict)
-    above = Rule(text, {name: -w for name, w in weights.items()}, -constant, strict)
+    below = Rule(text, weights, constant, strict, seconds)
+    above = Rule(text, {name: -w for name, w in weights.items()}, -constant, strict, -seconds)
     if sign == "==":
         return [below, above]
     return [below] if sign in ("<", "<=") else [above]
@@ -98,10 +106,10 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     return tokens
 
 
-def _side(tokens: list[tuple[str, str]], text: str) -> tuple[dict[str, float], float]:
-    """Read a sum of numbers, columns and numbers times columns."""
+def _side(tokens: list[tuple[str, str]], text: str) -> tuple[dict[str, float], float, float]:
+    """Read a sum of numbers, times, columns and numbers times columns."""
     weights: dict[str, float] = {}
-    constant, place = 0.0, 0
+    constant, seconds, place = 0.0, 0.0, 0
     while place < len(tokens) or place == 0:
         sign = 1.0
         while place < len(tokens) and tokens[place] in (("sign", "+"), ("sign", "-")):
@@ -119,13 +127,17 @@ def _side(tokens: list[tuple[str, str]], text: str) -> tuple[dict[str, float], f
             place += 1
             wanted = place < len(tokens) and tokens[place] == ("sign", "*")
             place += wanted
-        if name is None:
+        kind, word = tokens[place] if place < len(tokens) else ("end", "")
+        if name is None and kind == "name" and word.removesuffix("s") in _TIMES:
+            seconds += factor * _TIMES[word.removesuffix("s")]
+            place += 1
+        elif name is None:
             constant += factor
         else:
             weights[name] = weights.get(name, 0.0) + factor
         if place < len(tokens) and tokens[place][1] not in ("+", "-"):
             raise _unreadable(text, f"{tokens[place][1]!r} comes unexpected")
-    return weights, constant
+    return weights, constant, seconds
 
 
 def _unreadable(text: str, reason: str) -> ConfigError:
@@ -152,6 +164,10 @@ class Columns(NamedTuple):
     places: Mapping[str, int]
     steps: FloatArray
     project: Callable[[int, FloatArray, int], FloatArray]
+
+    def effect(self, j: int, weight: float) -> float:
+        """Return how much the smallest change of a column does to a sum."""
+        return abs(weight) * float(self.steps[j])
 
 
 def repair(
@@ -209,24 +225,35 @@ def _mend(rule: Rule, values: FloatArray, free: BoolArray, columns: Columns) -> 
     if not rows.size:
         return False
     before = values[rows][:, which]
-    # First all free cells move by the same, then one after the other moves by what is left.
+    # First all free cells move by the same, to the nearest allowed values.
     squares = sum(np.square(weights[j]) * free[rows, j] for j in which)
     step = over(rule, values, columns)[rows] / np.maximum(squares, 1e-300)
     for j in which:
         mine = free[rows, j]
-        _move(values, rows[mine], j, -weights[j] * step[mine], columns)
-    for j in which:
-        if weights[j]:
+        _move(values, rows[mine], j, -weights[j] * step[mine], columns, further=0)
+    # Then one after the other moves by what is left, those of large steps first and not too far, so
+    # that the others meet an equation; at last far enough.
+    order = sorted((j for j in which if weights[j]), key=lambda j: -columns.effect(j, weights[j]))
+    for further, some in ((-1, order), (1, order[::-1])):
+        for j in some:
             left = over(rule, values, columns)[rows]
             mine = free[rows, j] & (left > 0)
-            _move(values, rows[mine], j, -left[mine] / weights[j], columns)
+            _move(values, rows[mine], j, -left[mine] / weights[j], columns, further=further)
     return bool((values[rows][:, which] != before).any())
 
 
-def _move(values: FloatArray, rows: IntArray, j: int, by: FloatArray, columns: Columns) -> None:
-    """Move cells of a column to allowed values, each at least as far as it is told."""
+def _move(
+    values: FloatArray, rows: IntArray, j: int, by: FloatArray, columns: Columns, *, further: int
+) -> None:
+    """Move cells of a column to allowed values.
+
+    They move at least as far as they are told (``further=1``), at most (-1), or about as far (0).
+    """
     for direction in (-1, 1):
         mine = np.sign(by) == direction
         if mine.any():
-            moved = values[rows[mine], j] + by[mine]
-            values[rows[mine], j] = columns.project(j, moved, direction)
+            before = values[rows[mine], j]
+            after = columns.project(j, before + by[mine], direction * further)
+            # Limits may send a cell that was outside of them the other way.
+            back = (after - before) * direction < 0
+            values[rows[mine], j] = np.where(back & (further < 0), before, after)

@@ -1,0 +1,189 @@
+"""What the values of one column may be: a range, whole numbers, allowed values, rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grapefill.errors import ConfigError
+from grapefill.table.kinds import Kind
+from grapefill.uncertainty.belief import nearest
+
+if TYPE_CHECKING:
+    from grapefill.table.arrays import FloatArray
+    from grapefill.table.column import Column
+
+WORDS: Mapping[str, Mapping[str, Any]] = {
+    "non-negative": {"min": 0.0},
+    "integer": {"integer": True},
+    "rounded": {"decimals": "observed"},
+    "observed": {"observed": True},
+}
+KEYS = ("min", "max", "integer", "allowed", "decimals", "observed")
+MOST_DECIMALS = 9
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the values of one column may be, counted from its origin.
+
+    Parameters
+    ----------
+    low, high : float
+        The range.
+    allowed : ndarray or None
+        The only values, in order.
+    decimals : int or None
+        Digits after the point.
+
+    Examples
+    --------
+    >>> Limits(0.0, 10.0, decimals=0).project(np.array([-3.0, 2.4, 99.5])).tolist()
+    [0.0, 2.0, 10.0]
+    >>> Limits(allowed=np.array([1.0, 2.0, 5.0])).project(np.array([3.0]), 1).tolist()
+    [5.0]
+    """
+
+    low: float = -np.inf
+    high: float = np.inf
+    allowed: FloatArray | None = None
+    decimals: int | None = None
+
+    def project(self, values: FloatArray, direction: int = 0) -> FloatArray:
+        """Return the nearest values within the limits; with a direction, none on the other side."""
+        values = np.clip(values, self.low, self.high)
+        if self.allowed is not None:
+            if not direction:
+                return nearest(self.allowed, values)
+            at = np.searchsorted(self.allowed, values, side="left" if direction > 0 else "right")
+            at = np.clip(at - (direction < 0), 0, self.allowed.size - 1)
+            found: FloatArray = self.allowed[at]
+            return found
+        if self.decimals is not None:
+            values = self._rounded(values, direction)
+        return values
+
+    def _rounded(self, values: FloatArray, direction: int) -> FloatArray:
+        assert self.decimals is not None
+        unit = 10.0**self.decimals
+        step = 1 / unit
+        rounded: FloatArray = np.round(values, self.decimals)
+        if direction:
+            short = (rounded - values) * direction < 0
+            rounded = np.where(short, np.round(rounded + direction * step, self.decimals), rounded)
+        inside = np.where(rounded > self.high, np.floor(self.high * unit + 1e-9) / unit, rounded)
+        return np.where(inside < self.low, np.ceil(self.low * unit - 1e-9) / unit, inside)
+
+    @property
+    def step(self) -> float:
+        """The smallest difference between two values."""
+        if self.allowed is not None and self.allowed.size > 1:
+            return float(np.diff(self.allowed).min())
+        return 0.0 if self.decimals is None else 10.0**-self.decimals
+
+
+def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limits:
+    """Read what somebody asks of a column.
+
+    Parameters
+    ----------
+    column : Column
+        The column.
+    given : str or dict
+        One of `WORDS`, or a dict with some of `KEYS`.
+    observed : ndarray or None
+        The values that were observed; None before that is known.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be understood, or no value could obey it.
+    """
+    name = column.name
+    if isinstance(given, str):
+        if given not in WORDS:
+            words = ", ".join(map(repr, WORDS))
+            raise ConfigError(
+                f"constraints of column {name!r} are {given!r}. Choose one of {words}, or give "
+                f"a dict with some of {', '.join(KEYS)}."
+            )
+        given = WORDS[given]
+    if not isinstance(given, Mapping) or set(given) - set(KEYS):
+        raise ConfigError(
+            f"constraints of column {name!r} must be a word or a dict with some of "
+            f"{', '.join(KEYS)}, got {given!r}."
+        )
+    low, high = (
+        _counted(column, given[key], key) if given.get(key) is not None else end
+        for key, end in (("min", -np.inf), ("max", np.inf))
+    )
+    if np.isnan(low) or np.isnan(high) or low > high:
+        raise ConfigError(f"constraints of column {name!r} have a min above their max.")
+    for key in ("integer", "observed"):
+        if not isinstance(given.get(key), bool | np.bool_ | None):
+            raise ConfigError(
+                f"{key} of column {name!r} must be True or False, got {given[key]!r}."
+            )
+    decimals = given.get("decimals")
+    if not (decimals in (None, "observed") or _is_digits(decimals)):
+        raise ConfigError(
+            f'decimals of column {name!r} must be "observed" or 0 to 15, got {decimals!r}.'
+        )
+    if decimals == "observed":
+        decimals = _observed_decimals(observed)
+    if given.get("integer") or column.kind is Kind.ORDINAL or column.extent is not None:
+        decimals = 0
+    allowed = _allowed(column, given, observed)
+    if allowed is not None:
+        allowed = allowed[(allowed >= low) & (allowed <= high)]
+    elif decimals is not None:
+        unit = 10.0**decimals
+        if np.ceil(low * unit - 1e-9) > np.floor(high * unit + 1e-9):
+            raise ConfigError(f"No number of column {name!r} can obey its constraints.")
+    if allowed is not None and not allowed.size:
+        raise ConfigError(f"None of the allowed values of column {name!r} is within its limits.")
+    digits = None if allowed is not None or decimals is None else int(decimals)
+    return Limits(low, high, allowed, digits)
+
+
+def _allowed(
+    column: Column, given: Mapping[str, Any], observed: FloatArray | None
+) -> FloatArray | None:
+    if given.get("observed"):
+        return observed
+    allowed = given.get("allowed")
+    if allowed is None:
+        return None
+    if isinstance(allowed, str) or not isinstance(allowed, Iterable):
+        raise ConfigError(
+            f"allowed values of column {column.name!r} must be a list, got {allowed!r}."
+        )
+    values = np.unique([_counted(column, value, "allowed values") for value in allowed])
+    if not values.size or not np.isfinite(values).all():
+        raise ConfigError(f"allowed values of column {column.name!r} must be numbers.")
+    return values
+
+
+def _observed_decimals(observed: FloatArray | None) -> int | None:
+    """Return how many digits observed values have; None if they have all."""
+    if observed is None:
+        return None
+    rounded = (np.round(observed, digits) for digits in range(MOST_DECIMALS + 1))
+    return next((d for d, each in enumerate(rounded) if (each == observed).all()), None)
+
+
+def _counted(column: Column, value: Any, what: str) -> float:
+    """Return a number counted from the origin of a column, a whole one exactly."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        raise ConfigError(f"{what} of column {column.name!r} must be numbers, got {value!r}.")
+    if column.origin and float(value).is_integer():
+        return float(int(value) - column.origin)
+    return float(value)
+
+
+def _is_digits(decimals: Any) -> bool:
+    whole = isinstance(decimals, int | np.integer) and not isinstance(decimals, bool)
+    return whole and 0 <= decimals <= 15
