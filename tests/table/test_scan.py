@@ -38,6 +38,12 @@ def make_table(rows: int = 300) -> pa.Table:
         "category": pa.array(np.where(x > 1, "a", "b")).dictionary_encode(),
         "day": pa.array([datetime.date(2020, 1, 1) + datetime.timedelta(int(v)) for v in x * 99]),
         "moment": pa.array((x * 1e9).astype("datetime64[ns]")),
+        "midnight": pa.array((x * 99).astype("datetime64[D]").astype("datetime64[us]")),
+        "one hour": pa.array(np.where(np.arange(rows) == 50, 3_600, 86_400 * np.arange(rows))).cast(
+            pa.timestamp("s", "Europe/Paris")
+        ),
+        "wait": pa.array(np.rint(x * 99).astype("timedelta64[m]").astype("timedelta64[ns]")),
+        "once": pa.array(np.full(rows, 12_345).astype("datetime64[s]")),
         "empty": pa.nulls(rows),
         "empty float": pa.nulls(rows, pa.float64()),
         "list": pa.array([[1.0]] * rows),
@@ -49,7 +55,7 @@ def make_table(rows: int = 300) -> pa.Table:
 KINDS = {"digit": "categorical", "level": "ordinal"}
 
 
-@pytest.mark.parametrize("size", [1000, 37])
+@pytest.mark.parametrize("size", [1000, 37, 1])
 def test_the_schema_is_that_of_the_whole_table(size: int) -> None:
     table = make_table()
     scan = TableScan(kinds=KINDS)
@@ -126,6 +132,15 @@ def test_integers_and_floats_in_different_parts_are_numbers() -> None:
     scan.add(pa.table({"a": pa.nulls(3)}))
     (column,) = scan.schema().columns
     assert (column.lower, column.upper) == (0.5, 2.0)
+
+
+def test_dates_of_different_units_are_told_together() -> None:
+    scan = TableScan()
+    for moments in (["2020-01-01T12", "2020-01-05T12"], ["2020-01-02T11:30"], ["1969-01-02T12"]):
+        unit = "s" if len(moments) == 2 else "ns"
+        scan.add(pa.table({"a": np.array(moments, dtype=f"M8[{unit}]")}))
+    (column,) = scan.schema().columns
+    assert (column.unit, column.grain, column.phase) == ("ns", 60 * 10**9, 0)
 
 
 def test_a_sample_does_not_depend_on_how_rows_come() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from grapefill.errors import GrapefillError
 from grapefill.table.arrays import EXACT_LIMIT
+from grapefill.table.grain import to_grain
 from grapefill.table.kinds import Form, Kind
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ class Column:
         Smallest and largest integer (or count of `unit`) observed, exactly.
     unit : str
         Unit of a datetime or duration.
+    grain, phase : int
+        In which steps the counts of `unit` differ, the longest of a day, an hour, a minute and so
+        on; every count is `phase` plus some of them. What is filled in is too.
     scale : int
         Digits after the point of a decimal.
     note : str
@@ -60,6 +64,11 @@ class Column:
     >>> color = Column("color", Kind.CATEGORICAL, empty=False, categories=words, **text)
     >>> color.decode(np.array([1.0, 0.0])).tolist()
     ['red', 'blue']
+    >>> days = {"dtype": "datetime64[s]", "family": "datetime", "form": Form.DATETIME}
+    >>> days |= {"extent": (0, 5 * 86_400), "unit": "s", "grain": 86_400}
+    >>> day = Column("day", Kind.DATETIME, empty=False, upper=5 * 86_400.0, **days)
+    >>> day.decode(np.array([100_000.0, 1e9])).astype(str).tolist()
+    ['1970-01-02T00:00:00', '1970-01-06T00:00:00']
     """
 
     name: str
@@ -73,6 +82,8 @@ class Column:
     categories: tuple[Any, ...] | None = None
     extent: tuple[int, int] | None = None
     unit: str = ""
+    grain: int = 1
+    phase: int = 0
     scale: int = 0
     note: str = ""
 
@@ -143,6 +154,7 @@ class Column:
             exact = (self.origin + int(value) for value in rounded)
             counts = np.array([max(smallest, min(largest, value)) for value in exact], dtype=dtype)
         if self.unit:
+            counts = to_grain(counts, self.grain, self.phase)
             letter = "m" if self.form is Form.DURATION else "M"
             return counts.view(f"{letter}8[{self.unit}]")
         return counts

@@ -41,6 +41,7 @@ import numpy as np
 from grapefill.errors import InputError
 from grapefill.table.arrays import EXACT_LIMIT, Array, FloatArray, counts_in_unit, offsets
 from grapefill.table.column import Column
+from grapefill.table.grain import find_grain
 from grapefill.table.kinds import Form, Kind
 from grapefill.table.text import some_of
 
@@ -253,7 +254,9 @@ def _facts(name: str, cells: ColumnCells, kind: Kind) -> dict[str, Any]:
     observed = ~cells.missing
     if kind is Kind.DATETIME:
         unit = cells.storage.unit
-        return _extent_facts(counts_in_unit(cells.instants()[observed], unit)) | {"unit": unit}
+        counts = counts_in_unit(cells.instants()[observed], unit)
+        grain, phase = find_grain(counts, unit)
+        return _extent_facts(counts) | {"unit": unit, "grain": grain, "phase": phase}
     if form is Form.INTEGER:
         return _extent_facts(cells.integers()[observed])
     numbers = cells.numbers()[observed]

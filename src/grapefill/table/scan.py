@@ -15,6 +15,7 @@ import numpy as np
 
 from grapefill.errors import InputError
 from grapefill.table.arrays import counts_in_unit, offsets
+from grapefill.table.grain import telling_count
 from grapefill.table.infer import WholeColumn, first_infinity, infer_column, infinity_message
 from grapefill.table.kinds import Form, Kind
 from grapefill.table.scaling import Scaling
@@ -157,7 +158,7 @@ class _ColumnScan:
             self.counts = Counter(dict(self.counts.most_common(1)))
 
     def _measure(self, cells: ColumnCells, column: Any, there: Any) -> None:
-        """Keep the extremes, a number that is not whole, and the moments."""
+        """Keep the extremes, a number that is not whole, a date that tells the grain, moments."""
         pa: Any = import_module("pyarrow")
         form, places = cells.storage.form, np.flatnonzero(there)
         whole: Array | None = None
@@ -173,6 +174,7 @@ class _ColumnScan:
             self.moments = Moments.of(numbers)
         else:
             ends = [int(whole.argmin()), int(whole.argmax())]
+            ends += [telling_count(whole, cells.storage.unit)] if cells.storage.unit else []
             shift = int(whole[0])
             self.moments = Moments.of(offsets(whole, shift), shift)
         self.values = column.take(pa.array(places[sorted(set(ends))]))
@@ -398,7 +400,7 @@ def _joined_dictionary(one: Any, other: Any) -> Any:
 
 
 def _joined(one: Any, other: Any) -> Any:
-    """Return two short columns as one, with only their extremes and a number that is not whole."""
+    """Return two short columns as one, with only what `_measure` keeps."""
     pa: Any = import_module("pyarrow")
     tables = [pa.table({"x": each}) for each in (one, other)]
     both = pa.concat_tables(tables, promote_options="permissive").column("x")

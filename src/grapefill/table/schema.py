@@ -6,10 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from grapefill.errors import InputError, warn
+from grapefill.table.arrays import counts_in_unit
 from grapefill.table.column import Column
 from grapefill.table.consistency import are_feature_names, check_columns, check_names
 from grapefill.table.encode import Encoded, encode_table, warn_strangers
+from grapefill.table.grain import find_grain
 from grapefill.table.infer import infer_column
 from grapefill.table.kinds import Kind
 from grapefill.table.text import storable_label
@@ -17,6 +21,7 @@ from grapefill.table.text import storable_label
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from grapefill.table.cells import ColumnCells
     from grapefill.table.table import Table
 
 __all__ = ["Schema", "read_kinds", "storable_names", "warn_passthrough"]
@@ -129,12 +134,17 @@ class Schema:
         """Return the schema with the ranges of its numbers widened to those of a checked table.
 
         Categories stay: the network has a place for those it was built with only. So do integers
-        that are too large for a float, since they are counted from the smallest at fit.
+        that are too large for a float, since they are counted from the smallest at fit. Dates that
+        are told more finely than before make the filled ones finer.
         """
         columns = list(self.columns)
         for j in self.features:
             column, cells = columns[j], table.cells(j)
-            if column.categories is not None or column.origin or cells.missing.all():
+            if column.categories is not None or cells.missing.all():
+                continue
+            if column.unit:
+                column = columns[j] = _refined(column, cells)
+            if column.origin:
                 continue
             new = infer_column(column.name, cells, kind=column.kind, named=False)
             extent = column.extent
@@ -168,6 +178,17 @@ class Schema:
             tuple(Column.from_dict(column) for column in plain["columns"]),
             None if names is None else tuple(names),
         )
+
+
+def _refined(column: Column, cells: ColumnCells) -> Column:
+    """Return a column of dates with the grain of those at fit and further ones together."""
+    assert column.extent is not None
+    smallest, largest = column.extent
+    # Two dates that differ by the grain stand for those at fit; they are one if there was one.
+    known = np.array([smallest, min(smallest + column.grain, largest)])
+    counts = counts_in_unit(cells.instants()[~cells.missing], column.unit)
+    grain, phase = find_grain(np.concatenate([known, counts]), column.unit)
+    return replace(column, grain=grain, phase=phase)
 
 
 def storable_names(table: Table) -> tuple[Any, ...] | None:
