@@ -9,9 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from grapefill.table.arrays import BoolArray, IntArray
 
-__all__ = ["find_grain", "telling_count", "to_grain"]
+__all__ = ["NANOSECONDS", "find_grain", "telling_count", "to_grain"]
 
-_NANOSECONDS = {
+NANOSECONDS = {
     "D": 86_400 * 10**9,
     "h": 3_600 * 10**9,
     "m": 60 * 10**9,
@@ -72,9 +72,9 @@ def to_grain(counts: IntArray, grain: int, phase: int) -> IntArray:
 
 def _steps(unit: str) -> list[int]:
     """Return days, hours, ... in counts of a unit, the longest first."""
-    one = _NANOSECONDS.get(unit)
+    one = NANOSECONDS.get(unit)
     # Months and years have no fixed length, and nobody tells a date in picoseconds.
-    return [1] if one is None else [each // one for each in _NANOSECONDS.values() if each >= one]
+    return [1] if one is None else [each // one for each in NANOSECONDS.values() if each >= one]
 
 
 def _between(counts: IntArray, step: int, smallest: int) -> BoolArray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from grapefill.errors import ConfigError, warn
 from grapefill.table.column import Column
+from grapefill.table.grain import NANOSECONDS
 from grapefill.table.kinds import Kind
 from grapefill.table.text import storable_label
 from grapefill.uncertainty.limits import Limits, read_limits
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
     from grapefill.table.cells import Fill
     from grapefill.uncertainty.fitted import Uncertainty
     from grapefill.uncertainty.tables import Numbers
-
-# How many of a unit make a second.
-PER_SECOND = {
-    "D": Fraction(1, 86_400),
-    "h": Fraction(1, 3_600),
-    "m": Fraction(1, 60),
-    "s": Fraction(1),
-    "ms": Fraction(10**3),
-    "us": Fraction(10**6),
-    "ns": Fraction(10**9),
-}
 
 
 class Constraints:
@@ -132,9 +122,10 @@ class Constraints:
                 f"The rule {rule.text!r} adds a number to dates or durations. Say what it counts: "
                 "'30 days', '12 hours', '90 minutes' or '5 seconds'."
             )
-        if rule.seconds and not columns[0].unit:
+        if rule.seconds and columns[0].unit not in NANOSECONDS:
             raise ConfigError(
-                f"The rule {rule.text!r} adds a time to columns of numbers. Leave its unit out."
+                f"The rule {rule.text!r} adds a time to columns that do not count time. Leave its "
+                "unit out."
             )
 
     def finish(self, table: Table, encoded: Encoded, numbers: Numbers) -> dict[int, Fill]:
@@ -214,9 +205,7 @@ class Constraints:
         return values
 
     def _limits_of(self, j: int) -> Limits:
-        column = self.schema.columns[j]
-        whole = column.extent is not None or column.kind is Kind.ORDINAL
-        return self.limits.get(j, Limits(decimals=0 if whole else None))
+        return self.limits.get(j) or Limits.of(self.schema.columns[j])
 
     def _obey(
         self, table: Table, encoded: Encoded, numbers: Numbers, values: dict[int, FloatArray]
@@ -251,8 +240,8 @@ class Constraints:
         constant = Fraction(rule.constant)
         for column, weight in zip(columns, rule.weights.values(), strict=True):
             constant += Fraction(weight) * column.origin
-        if columns[0].unit:
-            constant += Fraction(rule.seconds) * PER_SECOND[columns[0].unit]
+        if rule.seconds:
+            constant += Fraction(rule.seconds) * 10**9 / NANOSECONDS[columns[0].unit]
         return replace(rule, constant=float(constant))
 
 

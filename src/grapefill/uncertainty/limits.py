@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class Limits:
         The only values, in order.
     decimals : int or None
         Digits after the point.
+    grain, phase : int
+        Steps of dates, and what is left of each date beyond whole steps.
 
     Examples
     --------
@@ -51,6 +53,15 @@ class Limits:
     high: float = np.inf
     allowed: FloatArray | None = None
     decimals: int | None = None
+    grain: int = 1
+    phase: int = 0
+
+    @classmethod
+    def of(cls, column: Column) -> Self:
+        """Return what values of a column are even if nothing is asked of them."""
+        whole = column.extent is not None or column.kind is Kind.ORDINAL
+        phase = (column.phase - column.origin) % column.grain
+        return cls(decimals=0 if whole else None, grain=column.grain, phase=phase)
 
     def project(self, values: FloatArray, direction: int = 0) -> FloatArray:
         """Return the nearest values within the limits; with a direction, none on the other side."""
@@ -62,9 +73,19 @@ class Limits:
             at = np.clip(at - (direction < 0), 0, self.allowed.size - 1)
             found: FloatArray = self.allowed[at]
             return found
+        if self.grain > 1:
+            return self._on_steps(values, direction)
         if self.decimals is not None:
             values = self._rounded(values, direction)
         return values
+
+    def _on_steps(self, values: FloatArray, direction: int) -> FloatArray:
+        steps = (values - self.phase) / self.grain
+        # What rounding may add to a float of this size is no step.
+        near = 2 * np.spacing(np.abs(values)) / self.grain
+        steps = np.where(np.abs(steps - np.rint(steps)) <= near, np.rint(steps), steps)
+        whole: FloatArray = {0: np.rint, 1: np.ceil, -1: np.floor}[direction](steps)
+        return whole * self.grain + self.phase
 
     def _rounded(self, values: FloatArray, direction: int) -> FloatArray:
         assert self.decimals is not None
@@ -82,7 +103,7 @@ class Limits:
         """The smallest difference between two values."""
         if self.allowed is not None and self.allowed.size > 1:
             return float(np.diff(self.allowed).min())
-        return 0.0 if self.decimals is None else 10.0**-self.decimals
+        return 0.0 if self.decimals is None else self.grain * 10.0**-self.decimals
 
 
 def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limits:
