@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from grapefill import GrapeImputer
-from grapefill.errors import GrapefillWarning, SchemaError
+from grapefill.errors import GrapefillWarning, InputError, SchemaError
 from grapefill.training import arriving
 
 SETTINGS = {"max_steps": 20, "rounds": 0}
@@ -75,3 +75,49 @@ def test_other_columns_are_refused_and_new_categories_named() -> None:
 def test_a_fit_forgets() -> None:
     imputer = make_imputer().partial_fit(make_rows(40, 0.0)).fit(make_rows(40, 1.0))
     assert imputer._seen is None
+
+
+def whole_numbers(rows: int = 40) -> pd.DataFrame:
+    """Return a column of whole numbers with holes, which pandas stores as floats."""
+    a = np.linspace(-2, 2, rows)
+    price = np.where(np.arange(rows) % 4 == 0, np.nan, np.rint(10 * a))
+    return pd.DataFrame({"a": a, "price": price})
+
+
+def test_floats_that_were_whole_numbers_may_become_others() -> None:
+    first = whole_numbers()
+    imputer = make_imputer().partial_fit(first)
+    assert imputer.schema_.columns[1].kind == "ordinal"
+    later = first.assign(price=first["price"] + 0.25)
+    imputer.partial_fit(later)
+    column = imputer.schema_.columns[1]
+    assert column.kind == "continuous"
+    assert (column.lower, column.upper) == (first["price"].min(), later["price"].max())
+    filled = imputer.transform(later)["price"][::4]
+    assert (filled != np.rint(filled)).any()
+
+
+def test_fractions_are_refused_where_whole_numbers_were_asked_for() -> None:
+    first = whole_numbers()
+    later = first.assign(price=first["price"] + 0.5)
+    imputer = make_imputer(kinds={"price": "ordinal"}).partial_fit(first)
+    with pytest.raises(InputError, match="'price' cannot be 'ordinal'"):
+        imputer.partial_fit(later)
+    imputer = make_imputer(kinds={1: "ordinal"}).partial_fit(first.to_numpy())
+    with pytest.raises(InputError, match="'x1' cannot be 'ordinal'"):
+        imputer.partial_fit(later.to_numpy())
+    imputer = make_imputer().partial_fit(first.astype({"price": "Int64"}))
+    with pytest.raises(InputError, match=r"was Int64.*kinds=\{'price': \"continuous\"\}"):
+        imputer.partial_fit(later)
+
+
+@pytest.mark.parametrize(("first", "second"), [("Int64", "float64"), ("float64", "Int64")])
+def test_whole_numbers_may_come_as_integers_and_as_floats(first: str, second: str) -> None:
+    table = whole_numbers()
+    later = table.assign(price=table["price"] + 20)
+    imputer = make_imputer().partial_fit(table.astype({"price": first}))
+    imputer.partial_fit(later.astype({"price": second}))
+    column = imputer.schema_.columns[1]
+    assert column.kind == "ordinal"
+    assert (column.lower, column.upper) == (table["price"].min(), later["price"].max())
+    assert column.extent == ((column.lower, column.upper) if first == "Int64" else None)

@@ -229,6 +229,28 @@ class TestFile:
         assert loaded.get_params() == expected
         assert_same(loaded.fit(X, y), model, X)
 
+    @pytest.mark.parametrize(
+        ("classes", "weights"),
+        [
+            ([0, 1], {0: 1, 1: 5}),
+            ([0, 1], {np.int64(0): 1, np.int64(1): np.float64(5)}),
+            ([False, True], {False: 1.0, True: 5.0}),
+            ([0.0, 1.0], {0.0: 1, 1.0: np.int64(5)}),
+            (["low", "high"], {np.str_("low"): 1, np.str_("high"): 5}),
+            ([0, 1], "balanced"),
+        ],
+    )
+    def test_weights_of_any_classes_survive(self, classes, weights, tmp_path):
+        X, y = table(GrapeClassifier)
+        labels = np.array(classes)[(y == "high").astype(int)]
+        model = quick(GrapeClassifier, class_weight=weights).fit(X, labels)
+        model.save(tmp_path / "a.grape")
+        loaded = GrapeClassifier.load(tmp_path / "a.grape")
+        assert loaded.class_weight == weights
+        if weights != "balanced":
+            assert [type(key) for key in loaded.class_weight] == [type(each) for each in classes]
+        assert_same(loaded.fit(X, labels), model, X)
+
     def test_another_estimator_says_so(self, tmp_path):
         X, y = table(GrapeClassifier)
         quick(GrapeClassifier).fit(X, y).save(tmp_path / "a.grape")

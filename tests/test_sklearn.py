@@ -214,6 +214,12 @@ class TestSetOutput:
         result = quick(add_indicator=True).set_output(transform="pandas").fit_transform(X)
         pd.testing.assert_index_equal(result.index, X.index)
 
+    def test_an_index_in_pyarrow_is_a_column(self):
+        X = pa.Table.from_pandas(frame().set_axis(np.arange(40.0)[::-1], axis=0))
+        result = quick().set_output(transform="pandas").fit_transform(X)
+        assert list(result) == X.column_names == ["a", "b", "c", "__index_level_0__"]
+        assert result["__index_level_0__"].tolist() == list(range(40))[::-1]
+
 
 class TestFeatureNames:
     def test_of_a_frame(self):

@@ -73,6 +73,31 @@ def test_an_empty_row_and_unseen_rows_can_be_asked_for(fitted: Any) -> None:
     cells = (np.array([5]), np.array([3]), np.array([1.0]))
     found = imputer.predict_cells(cells, [0, 5, 2], [0, 1, 2], shape=(6, COLUMNS))
     assert np.isfinite(found).all()
+    empty = scipy.sparse.csr_matrix((3, COLUMNS))
+    assert imputer.predict_cells(empty, [0, 2], [0, 2]).tolist() == found[[0, 2]].tolist()
+
+
+def test_three_arrays_may_be_a_list(fitted: Any) -> None:
+    imputer, seen, (rows, columns, _) = fitted
+    listed = imputer.predict_cells([seen.row, seen.col, seen.data], rows, columns)
+    assert (listed == imputer.predict_cells(seen, rows, columns)).all()
+    # The last column that is named is not the last of the table.
+    assert np.isfinite(imputer.predict_cells([[0], [1], [1.0]], [0], [3])).all()
+
+
+@pytest.mark.parametrize("shape", [(30, 1), (1, 30), (2, 2), (1, 1)])
+def test_a_single_row_or_column_can_be_filled(shape: tuple[int, int]) -> None:
+    cells = scipy.sparse.csr_matrix(np.arange(1.0, shape[0] * shape[1] + 1).reshape(shape))
+    imputer = SparseImputer("fast", settings={"max_steps": 5}, random_state=0).fit(cells)
+    assert np.isfinite(imputer.predict_cells(cells, [0], [shape[1] - 1])).all()
+
+
+@pytest.mark.parametrize("value", [1.0, 0.1, 0.0])
+def test_cells_may_all_be_the_same(value: float) -> None:
+    cells = scipy.sparse.random(40, 15, density=0.3, random_state=0, format="csr")
+    cells.data[:] = value
+    imputer = SparseImputer("fast", settings={"max_steps": 5}, random_state=0).fit(cells)
+    assert imputer.predict_cells(cells, [0, 1], [4, 5]).tolist() == [value, value]
 
 
 def test_the_list_gives_the_graph_of_the_dense_cells() -> None:
@@ -100,6 +125,7 @@ def test_the_list_gives_the_graph_of_the_dense_cells() -> None:
         (([0], [1, 2], [1.0]), "one of each"),
         (([0], [0], [np.nan]), "NaN or infinite"),
         (([], [], []), "nothing to learn"),
+        (scipy.sparse.csr_matrix((3, 4)), "nothing to learn"),
         (([-1], [0], [1.0]), "outside the table"),
         (([0, 0], [1, 1], [1.0, 2.0]), "there twice"),
         (([0.5], [1], [1.0]), "whole numbers"),
@@ -116,5 +142,7 @@ def test_bad_questions_are_refused(fitted: Any) -> None:
         imputer.predict_cells(seen, [0, 1], [0])
     with pytest.raises(InputError, match="120 columns"):
         imputer.predict_cells(seen, [0], [COLUMNS])
+    with pytest.raises(InputError, match=r"row to predict is -1, but the table has 300 rows"):
+        imputer.predict_cells(seen, [-1, 3], [0, 0])
     with pytest.raises(SchemaError, match="expecting 120"):
         imputer.predict_cells(seen.tocsr()[:, :50], [0], [0])

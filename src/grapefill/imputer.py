@@ -282,8 +282,9 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         sample of up to 50,000 rows seen before, so that what they taught is not forgotten. Kinds,
         categories and scaling stay those of the first call; a category that was not there then is
         left as it is, with a warning. Ranges of numbers and dates are widened to those of the new
-        rows. Trees and their weights are made anew. The sample is kept in memory and in a pickle,
-        not in a model file: after `load`, learning goes on from new rows alone.
+        rows, and floats that were all whole numbers so far may be others from then on. Trees and
+        their weights are made anew. The sample is kept in memory and in a pickle, not in a model
+        file: after `load`, learning goes on from new rows alone.
 
         Parameters
         ----------
@@ -319,7 +320,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         encoded = self.schema_.encode(table)
         require_observed(encoded)
         assert self.model_ is not None
-        schema = self.schema_.widened(table)
+        schema = self.schema_.widened(table, kinds=self.kinds)
         model = replace(self.model_.continued(preset), schema=schema)
         seen = self._seen or SeenRows.none(encoded.numbers.shape[1])
         numbers = np.concatenate([seen.numbers, encoded.numbers])

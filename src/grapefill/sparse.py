@@ -124,6 +124,8 @@ class SparseImputer(GrapeEstimator):
         # One-hot features would make the first layer grow with the square of their number.
         preset = preset.change(feature_init="embedding")
         rows, columns, values, shape = _observed(X, shape)
+        if not values.size:
+            raise InputError("No cell is observed: there is nothing to learn from.")
         generator = self._generator()
         schema = wide_schema(values, shape[1])
         model = GrapeModel.create(
@@ -160,7 +162,8 @@ class SparseImputer(GrapeEstimator):
         Parameters
         ----------
         X : scipy sparse matrix or array, or (rows, columns, values)
-            The observed cells of a table with the columns seen in fit; its rows may be others.
+            The observed cells of a table with the columns seen in fit; its rows may be others, and
+            a row, or all of them, may have no observed cell.
         rows, columns : array of int
             The cells to predict. What the prediction for a cell is does not depend on which others
             are asked for, up to rounding.
@@ -184,15 +187,16 @@ class SparseImputer(GrapeEstimator):
         limits = (("row", wanted_rows, cells.n_observations), ("column", wanted_columns, None))
         for what, found, count in limits:
             most = self.n_features_in_ if count is None else count
-            if found.size and not (found.min() >= 0 and found.max() < most):
+            outside = found[(found < 0) | (found >= most)]
+            if outside.size:
                 raise InputError(
-                    f"A {what} to predict is {int(found.max())}, but the table has {most} {what}s, "
+                    f"A {what} to predict is {outside[0]}, but the table has {most} {what}s, "
                     "counted from 0."
                 )
         return predict_pairs(self.model_, cells, wanted_rows, wanted_columns)
 
     def _cells(self, X: Any, shape: tuple[int, int] | None) -> EdgeCells:
-        if shape is None and isinstance(X, tuple):
+        if shape is None and isinstance(X, tuple | list) and len(X) == 3:
             shape = (int(_indices(X[0]).max(initial=-1)) + 1, self.n_features_in_)
         rows, columns, values, shape = _observed(X, shape)
         if shape[1] != self.n_features_in_:
@@ -228,11 +232,11 @@ def _observed(
         )
     if not np.isfinite(values).all():
         raise InputError("An observed cell is NaN or infinite. Leave missing cells out.")
-    if not values.size:
-        raise InputError("No cell is observed: there is nothing to learn from.")
+    last_row, last_column = int(rows.max(initial=-1)), int(columns.max(initial=-1))
     if shape is None:
-        shape = (int(rows.max()) + 1, int(columns.max()) + 1)
-    if rows.min() < 0 or columns.min() < 0 or rows.max() >= shape[0] or columns.max() >= shape[1]:
+        shape = (last_row + 1, last_column + 1)
+    below = (rows < 0).any() or (columns < 0).any()
+    if below or last_row >= shape[0] or last_column >= shape[1]:
         raise InputError(
             f"A cell is outside the table of {shape[0]} rows and {shape[1]} columns. Rows and "
             "columns are counted from 0."

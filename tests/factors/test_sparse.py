@@ -35,3 +35,14 @@ def test_a_seed_gives_the_same_factors() -> None:
     numbers = scipy.sparse.csr_matrix(np.where(seen, table, 0))
     first, second = (fit_sparse_factors(numbers, rank=2, seed=0) for _ in range(2))
     np.testing.assert_array_equal(first.loadings, second.loadings)
+
+
+@pytest.mark.parametrize("table", [np.ones((8, 5)), np.arange(1.0, 9)[:, None], np.ones((1, 5))])
+def test_no_factor_can_be_found(table: np.ndarray) -> None:
+    numbers = scipy.sparse.csr_matrix(table)
+    # So that what is left after the means of columns, which are drawn towards 0, is 0.
+    numbers.data -= numbers.data.mean() if table.shape[1] > 1 else 0
+    factors = fit_sparse_factors(numbers, rank=2, seed=0)
+    assert not factors.loadings.any()
+    found = predict_sparse(factors, numbers, np.array([0]), np.array([0]))
+    np.testing.assert_array_equal(found, factors.center[[0]])

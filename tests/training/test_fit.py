@@ -100,6 +100,23 @@ def test_a_fitted_model_has_states_chain_and_trials() -> None:
     assert (refined.value[holes] != network.value[holes]).mean() > 0.5
 
 
+def test_a_network_alone_has_held_out_cells_too() -> None:
+    model, numbers = fit(rounds=0)
+    assert model.chain is None
+    assert model.trials == ()
+    cells = np.bincount(model.held_out.feature, minlength=COLUMNS)
+    assert ((cells > 0) & (cells < ROWS / 2)).all()
+    assert (model.predict(numbers).value == model.predict_network(numbers).value).all()
+
+
+def test_all_cells_of_an_only_column_tell_how_far_off_its_fill_is() -> None:
+    model, numbers = fit(make_table(1), validation=0.0)
+    holes = np.isnan(numbers[:, 0])
+    assert model.held_out.truth.tolist() == numbers[~holes, 0].tolist()
+    filled = model.predict(numbers).value[holes, 0]
+    assert set(model.held_out.guess.tolist()) == set(filled.tolist())
+
+
 def test_same_seed_same_chain() -> None:
     first, second = (fit()[0].chain.arrays() for _ in range(2))
     assert first.keys() == second.keys()

@@ -155,6 +155,40 @@ def test_without_held_out_cells_there_are_no_intervals():
     assert len(imputer.sample(X, 2, random_state=0)) == 2
     with pytest.raises(InputError, match="No cells were held out"):
         imputer.interval(X)
+    # What the message advises.
+    imputer.set_params(settings=settings | {"epochs": 20, "validation": 0.1, "rejoin": 0.8})
+    lower, upper = imputer.fit(X).interval(X)
+    assert (lower[::5, 0] < upper[::5, 0]).all()
+
+
+def test_a_single_column_has_the_intervals_of_its_values():
+    values = np.random.default_rng(0).normal(size=150)
+    table = pd.DataFrame({"a": np.where(np.arange(150) % 3 == 0, np.nan, values)})
+    observed = table["a"].dropna()
+    imputer = GrapeImputer("fast", settings={"max_steps": 30}, random_state=0).fit(table)
+    lower, upper = (end["a"][::3].unique() for end in imputer.interval(table, 0.8))
+    assert lower.size == upper.size == 1
+    assert 0.7 < ((lower[0] <= observed) & (observed <= upper[0])).mean() < 0.95
+    median = imputer.predict_distribution(table)["a"].median()
+    assert np.abs((observed < median[0]).mean() - 0.5) < 0.15
+    filled = imputer.set_params(fill="median").transform(table)["a"]
+    assert filled.notna().all()
+
+
+def test_a_single_column_of_categories_has_sets():
+    table = pd.DataFrame({"a": [*"pppq", None] * 20})
+    imputer = GrapeImputer("fast", settings={"max_steps": 30}, random_state=0).fit(table)
+    for coverage, expected in ((0.6, ("p",)), (0.9, ("p", "q"))):
+        assert set(imputer.interval(table, coverage).sets["a"].values()) == {expected}
+    chances = imputer.predict_distribution(table)["a"].probability("p")
+    assert ((chances > 0.6) & (chances < 0.9)).all()
+
+
+def test_no_rows_have_no_intervals(simulated, fitted):
+    intervals = fitted.interval(simulated[1].iloc[:0])
+    for end in intervals:
+        pd.testing.assert_frame_equal(end, simulated[1].iloc[:0])
+    assert intervals.sets == {}
 
 
 def test_bad_fill():

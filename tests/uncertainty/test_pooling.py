@@ -113,6 +113,38 @@ class TestFit:
         np.testing.assert_allclose(arrays.total, dicts.total)
         assert np.isinf(arrays.df_complete)
 
+    def test_variances_go_by_their_names(self) -> None:
+        def series(at: int) -> Any:
+            variances = pd.Series(VARIANCES[at], ["a", "b"])
+            return pd.Series(ESTIMATES[at], ["a", "b"]), variances[["b", "a"]]
+
+        result = pool.fit(series, range(4))
+        assert result.names == ("a", "b")
+        np.testing.assert_allclose(result.within, VARIANCES.mean(0))
+        mixed = pool.fit(lambda at: (series(at)[0], series(at)[1].to_dict()), range(4))
+        np.testing.assert_allclose(mixed.within, VARIANCES.mean(0))
+        some = pool.fit(lambda at: (series(at)[0], VARIANCES[at]), range(4))
+        np.testing.assert_allclose(some.within, VARIANCES.mean(0))
+
+    @pytest.mark.parametrize("kind", [dict, pd.Series])
+    @pytest.mark.parametrize("other", ["c", "abc"])
+    def test_variances_of_other_names_are_refused(self, kind: Any, other: str) -> None:
+        estimates, variances = kind({"a": 1.0, "b": 2.0}), kind(dict.fromkeys(other, 1.0))
+        with pytest.raises(InputError, match=r"different names: 'a', 'b' and .*'c'\."):
+            pool.fit(lambda _: (estimates, variances), range(3))
+
+    @pytest.mark.parametrize("pair", [({"a": 1.0}, [1.0]), ([1.0], {"a": 1.0})])
+    def test_names_on_one_side_only_are_refused(self, pair: Any) -> None:
+        with pytest.raises(InputError, match="Only one of estimates and variances has names"):
+            pool.fit(lambda _: pair, range(3))
+
+    def test_a_name_may_be_there_twice(self) -> None:
+        twice = pd.Series([1.0, 2.0], ["a", "a"])
+        assert pool.fit(lambda _: (twice, twice), range(3)).within.tolist() == [1.0, 2.0]
+        three = pd.Series([1.0, 2.0, 3.0], ["a", "a", "b"])
+        with pytest.raises(InputError, match="different names"):
+            pool.fit(lambda _: (three, three[::-1]), range(3))
+
     def test_tables_are_asked_for_one_at_a_time(self) -> None:
         alive = []
 

@@ -93,7 +93,13 @@ def _less(numbers: Any, by: FloatArray) -> Any:
 
 
 def _first_loadings(rest: Any, rank: int, seed: int) -> FloatArray:
-    """Return the leading principal components, as if what is not observed were the mean."""
+    """Return the leading principal components, as if what is not observed were the mean.
+
+    There are none in a single row or column, or if all cells are the means of their columns; then
+    loadings are 0, and stay so.
+    """
+    if min(rest.shape) < 2 or not rest.data.any():
+        return np.zeros((rest.shape[1], rank))
     linalg: Any = import_module("scipy.sparse.linalg")
     start = np.random.default_rng(seed).normal(size=min(rest.shape))
     _, strength, direction = linalg.svds(rest, k=rank, v0=start, solver="arpack")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from grapefill.table.cells import ColumnCells
     from grapefill.table.marks import Mark
 
-__all__ = ["ArrowFrame", "append_to_arrow", "as_batch", "as_table"]
+__all__ = ["ArrowFrame", "append_to_arrow", "as_batch", "as_table", "without_index"]
 
 # This module is loaded only for a pyarrow object; pyarrow has no types, hence Any.
 pa: Any = import_module("pyarrow")
@@ -62,6 +63,17 @@ def append_to_arrow(table: Any, names: Sequence[str], columns: Sequence[BoolArra
     fields = [*table.schema, *(pa.field(name, pa.bool_()) for name in names)]
     schema = pa.schema(fields, metadata=table.schema.metadata)
     return pa.Table.from_arrays([*table.columns, *map(pa.array, columns)], schema=schema)
+
+
+def without_index(table: Any) -> Any:
+    """Return a pyarrow table whose columns are no index of pandas, whatever its metadata says."""
+    pandas = table.schema.pandas_metadata
+    if not pandas or not any(isinstance(each, str) for each in pandas["index_columns"]):
+        return table
+    # An index without a name has none there, but its column has.
+    columns = [each | {"name": each["name"] or each["field_name"]} for each in pandas["columns"]]
+    changed = json.dumps(pandas | {"index_columns": [], "columns": columns})
+    return table.replace_schema_metadata(table.schema.metadata | {b"pandas": changed})
 
 
 def as_table(batch: Any) -> Any:

@@ -8,12 +8,13 @@ import narwhals as nw
 import numpy as np
 from narwhals.dependencies import is_pandas_dataframe, is_pyarrow_table
 
+from grapefill.errors import InputError
 from grapefill.table.consistency import are_feature_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grapefill.table.arrays import BoolArray
+    from grapefill.table.arrays import Array, BoolArray, IntArray
 
 __all__ = ["append_columns", "as_pandas", "stack_tables"]
 
@@ -34,7 +35,7 @@ def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray
     if isinstance(table, np.ndarray):
         extra = np.column_stack(columns) if columns else np.empty((len(table), 0), bool)
         if table.dtype.kind not in "biuf":
-            return np.hstack([table.astype(object), extra.astype(object)])
+            return np.hstack([_as_objects(table), extra.astype(object)])
         return np.hstack([table, extra.astype(table.dtype)])
     if is_pyarrow_table(table):
         # Narwhals would append them one by one, each time to a new table.
@@ -53,16 +54,24 @@ def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray
 
 
 def as_pandas(table: Any) -> Any:
-    """Return a polars or pyarrow table as a pandas one; anything else as it is."""
+    """Return a polars or pyarrow table as a pandas one; anything else as it is.
+
+    An index of pandas that a pyarrow table keeps as columns stays columns.
+    """
     if isinstance(table, np.ndarray) or is_pandas_dataframe(table):
         return table
+    if is_pyarrow_table(table):
+        from grapefill.table.arrow_frame import without_index
+
+        table = without_index(table)
     return nw.from_native(table, eager_only=True).to_pandas()
 
 
 def stack_tables(tables: Sequence[Any]) -> Any:
     """Return tables of one shape below each other, with columns in front that count them.
 
-    ``.imp`` counts the tables and ``.id`` their rows, both from 1.
+    ``.imp`` counts the tables and ``.id`` their rows, both from 1. Arrays of text or dates become
+    arrays of objects. Labels of pandas stay what they are, also if they are not text.
 
     Examples
     --------
@@ -73,13 +82,14 @@ def stack_tables(tables: Sequence[Any]) -> Any:
            [2. , 2. , 3.5]])
     """
     if isinstance(tables[0], np.ndarray):
-        counted = [
-            np.column_stack([np.full(len(table), at), np.arange(1, len(table) + 1), table])
-            if table.dtype != object
-            else np.hstack([_counts(len(table), at).astype(object), table])
-            for at, table in enumerate(tables, start=1)
-        ]
-        return np.vstack(counted)
+        return np.vstack([_counted_array(table, at) for at, table in enumerate(tables, start=1)])
+    _require_free(nw.from_native(tables[0], eager_only=True).columns)
+    if is_pandas_dataframe(tables[0]):
+        # Narwhals takes labels that are text only.
+        from grapefill.table.pandas_frame import stack_pandas
+
+        numbers = [_counts(len(table), at) for at, table in enumerate(tables, start=1)]
+        return stack_pandas(tables, numbers)
     frames = []
     for at, table in enumerate(tables, start=1):
         frame = nw.from_native(table, eager_only=True)
@@ -93,5 +103,32 @@ def stack_tables(tables: Sequence[Any]) -> Any:
     return nw.concat(frames, how="vertical").to_native()
 
 
-def _counts(rows: int, at: int) -> Any:
+def _require_free(names: Sequence[Any]) -> None:
+    taken = [name for name in (".imp", ".id") if name in names]
+    if taken:
+        raise InputError(
+            f"The table has a column {taken[0]!r} already, so the tables cannot be counted in one "
+            "of that name. Rename it, or sample without long=True."
+        )
+
+
+def _counted_array(table: Array, at: int) -> Array:
+    counts = _counts(len(table), at)
+    if table.dtype.kind not in "biuf":
+        return np.hstack([counts.astype(object), _as_objects(table)])
+    # Together with signed integers, large unsigned ones would become floats.
+    return np.hstack([counts.astype(np.uint64) if table.dtype.kind == "u" else counts, table])
+
+
+def _as_objects(table: Array) -> Array:
+    """Return an array of objects without any loss; times too fine for Python stay numpy's."""
+    if table.dtype.kind in "mM":
+        objects = table.astype(object)
+        if any(isinstance(cell, int) for cell in objects.flat):
+            return np.array(list(table.flat), dtype=object).reshape(table.shape)
+        return objects
+    return table.astype(object)
+
+
+def _counts(rows: int, at: int) -> IntArray:
     return np.column_stack([np.full(rows, at), np.arange(1, rows + 1)])

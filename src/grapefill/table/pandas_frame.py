@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from grapefill.table.cells import ColumnCells
     from grapefill.table.marks import Mark
 
-__all__ = ["PandasFrame"]
+__all__ = ["PandasFrame", "stack_pandas"]
 
 # This module is loaded only for a pandas object, so pandas stays an optional dependency.
 pd: Any = import_module("pandas")
@@ -56,3 +56,16 @@ class PandasFrame:
                     column = pd.Series(column, index=self.frame.index, dtype=object)
                 result.isetitem(at, column)
         return result
+
+
+def stack_pandas(tables: Sequence[Any], counts: Sequence[IntArray]) -> Any:
+    """Return frames below each other, with two columns of counts in front; see `stack_tables`."""
+    frames = []
+    for frame, mine in zip(tables, counts, strict=True):
+        result = frame.copy(deep=False)
+        # Labels of several levels want a label of as many.
+        more = ("",) * (frame.columns.nlevels - 1)
+        for k, name in enumerate((".imp", ".id")):
+            result.insert(k, (name, *more) if more else name, mine[:, k])
+        frames.append(result)
+    return pd.concat(frames)

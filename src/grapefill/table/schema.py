@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from grapefill.table.consistency import are_feature_names, check_columns, check_
 from grapefill.table.encode import Encoded, encode_table, warn_strangers
 from grapefill.table.grain import find_grain
 from grapefill.table.infer import infer_column
-from grapefill.table.kinds import Kind
+from grapefill.table.kinds import Form, Kind
 from grapefill.table.text import storable_label
 
 if TYPE_CHECKING:
@@ -130,13 +131,27 @@ class Schema:
         check_names(self.names, storable_names(table), estimator=estimator)
         check_columns(self.columns, table, estimator=estimator)
 
-    def widened(self, table: Table) -> Schema:
+    def widened(self, table: Table, *, kinds: Mapping[Any, Kind | str] | None = None) -> Schema:
         """Return the schema with the ranges of its numbers widened to those of a checked table.
 
         Categories stay: the network has a place for those it was built with only. So do integers
         that are too large for a float, since they are counted from the smallest at fit. Dates that
-        are told more finely than before make the filled ones finer.
+        are told more finely than before make the filled ones finer, and floats that happened to be
+        whole numbers become continuous when others arrive.
+
+        Parameters
+        ----------
+        table : Table
+            Further rows.
+        kinds : mapping of column label to Kind or its name, optional
+            The kinds that the caller chose, as in `infer`.
+
+        Raises
+        ------
+        InputError
+            For fractions in a column of integers, or where the caller asked for whole numbers.
         """
+        chosen = {str(label) for label in kinds or {}}
         columns = list(self.columns)
         for j in self.features:
             column, cells = columns[j], table.cells(j)
@@ -146,14 +161,19 @@ class Schema:
                 column = columns[j] = _refined(column, cells)
             if column.origin:
                 continue
+            # Columns of an array go by their position too.
+            if column.name not in chosen and (self.names is not None or str(j) not in chosen):
+                columns[j] = column = _with_room(column, cells)
             new = infer_column(column.name, cells, kind=column.kind, named=False)
-            extent = column.extent
-            if extent is not None and new.extent is not None:
-                extent = (min(extent[0], new.extent[0]), max(extent[1], new.extent[1]))
-            if new.origin or new.unit != column.unit or (extent is None) != (new.extent is None):
-                continue
             lower, upper = min(column.lower, new.lower), max(column.upper, new.upper)
-            columns[j] = replace(column, lower=lower, upper=upper, extent=extent)
+            extent = column.extent
+            if extent is not None:
+                # Integers with holes may have come as floats.
+                ends = new.extent or (math.floor(new.lower), math.ceil(new.upper))
+                extent = (min(extent[0], ends[0]), max(extent[1], ends[1]))
+            wider = replace(column, lower=lower, upper=upper, extent=extent)
+            if not new.origin and not wider.origin and new.unit == column.unit:
+                columns[j] = wider
         return replace(self, columns=tuple(columns))
 
     def encode(self, table: Table, *, warn: bool = True) -> Encoded:
@@ -189,6 +209,23 @@ def _refined(column: Column, cells: ColumnCells) -> Column:
     counts = counts_in_unit(cells.instants()[~cells.missing], column.unit)
     grain, phase = find_grain(np.concatenate([known, counts]), column.unit)
     return replace(column, grain=grain, phase=phase)
+
+
+def _with_room(column: Column, cells: ColumnCells) -> Column:
+    """Return a column of whole numbers, by its values and nobody's choice, with room for others."""
+    if column.kind is not Kind.ORDINAL or cells.storage.form is not Form.FLOAT:
+        return column
+    numbers = cells.numbers()[~cells.missing]
+    fractions = numbers[np.rint(numbers) != numbers]
+    if not fractions.size:
+        return column
+    if column.form is not Form.FLOAT:
+        raise InputError(
+            f"Column {column.name!r} was {column.dtype} at the first call, so only whole numbers "
+            f"are filled in, but now it holds {fractions[0]:g}. Start again with "
+            f'kinds={{{column.name!r}: "continuous"}} and a column of floats, or round the column.'
+        )
+    return replace(column, kind=Kind.CONTINUOUS)
 
 
 def storable_names(table: Table) -> tuple[Any, ...] | None:

@@ -10,10 +10,12 @@ import torch
 
 from grapefill.errors import warn
 from grapefill.nn.heads import CustomEdgeHead
+from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import GrapeModel
-from grapefill.training.stack import Stack, wants_factors, wants_trees
+from grapefill.training.stack import Stack, wants_parts
 from grapefill.training.team import ALONE, Team
+from grapefill.trees import Guess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from grapefill.graph import Layout
     from grapefill.table.arrays import FloatArray
     from grapefill.training.checkpoint import Checkpoint
-    from grapefill.training.held_out import HeldOut
     from grapefill.training.progress import Callback, History
     from grapefill.training.stream import StreamedRows
 
@@ -75,8 +76,10 @@ def fit_model(
         The processes that fit together. Only the first one's model has all parts in the end.
     """
     started = time.perf_counter()
-    stack = None
-    if _wants_more(model):
+    stack, network_limit = None, time_limit
+    if _wants_trial(model):
+        if time_limit is not None and wants_parts(model):
+            network_limit = NETWORK_TIME * time_limit
         stack = Stack(
             model,
             numbers,
@@ -91,7 +94,7 @@ def fit_model(
         model.preset.training,
         generator=generator,
         layout=layout,
-        time_limit=time_limit if stack is None or time_limit is None else NETWORK_TIME * time_limit,
+        time_limit=network_limit,
         callbacks=callbacks,
         started=started,
         n_labels=model.n_labels,
@@ -110,6 +113,8 @@ def fit_model(
         model.states = model.freeze_streamed(stream.encoded, gather=team.gather)
     if team.rank:
         return history
+    if model.features.count == 1 and not model.n_labels:
+        model.held_out = _only_column(model, numbers)
     if stack is not None and history.stopped != "interrupted":
         try:
             stack.grow(history, callbacks)
@@ -121,19 +126,30 @@ def fit_model(
     return history
 
 
-def _wants_more(model: GrapeModel) -> bool:
-    """Whether other parts than the network can be tried.
+def _wants_trial(model: GrapeModel) -> bool:
+    """Whether what the network says about held-out cells is put aside.
 
-    Without held-out cells nobody could tell if they are any good, and a user's own O_edge or O_node
-    is meant to do it by itself.
+    Other parts are tried on them, and an imputer's intervals go by them. A user's own O_edge or
+    O_node is meant to do it by itself.
     """
     return (
-        (wants_trees(model) or wants_factors(model))
+        (wants_parts(model) or (model.features.count > 1 and not model.n_labels))
         and model.preset.training.validation > 0
         and model.preset.training.rejoin < 1
         and not isinstance(model.network.o_edge, CustomEdgeHead)
         and not (model.network.o_node is not None and model.network.o_node.custom)
     )
+
+
+def _only_column(model: GrapeModel, numbers: FloatArray) -> HeldOut:
+    """Return the observed cells of the only column, with what a missing one is filled with.
+
+    There is nothing else in their rows to go by, so it hardly matters that the network saw them.
+    """
+    one = model.predict(np.full((1, 1), np.nan))
+    chances = {j: np.repeat(chance, len(numbers), axis=0) for j, chance in one.chances.items()}
+    fill = Guess(np.repeat(one.value, len(numbers), axis=0), chances)
+    return HeldOut.collect(numbers, ~np.isnan(numbers), fill, fill, np.ones(1))
 
 
 def hold_out_again(
@@ -157,7 +173,7 @@ def hold_out_again(
     HeldOut or None
         What was predicted of the cells; None if such a model has no trial.
     """
-    if not _wants_more(model):
+    if not _wants_trial(model):
         return None
     # Whoever asks may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad():

@@ -40,8 +40,9 @@ def from_plain(stored: Mapping[str, Any]) -> dict[str, Any]:
     parameters = dict(stored)
     if isinstance(parameters.get("preset"), dict):
         parameters["preset"] = Preset.from_dict(parameters["preset"])
-    for name in ("kinds", "constraints", "delta"):
-        if parameters.get(name) is not None:
+    for name in ("kinds", "constraints", "delta", "class_weight"):
+        # A word such as "balanced" is no list of pairs.
+        if not isinstance(parameters.get(name), str | None):
             parameters[name] = dict(parameters[name])
     if parameters.get("settings") is not None:
         parameters["settings"] = plain_settings(parameters["settings"])
@@ -76,6 +77,8 @@ def _storable(name: str, value: Any) -> Any:
         return [[storable_label(label), str(Kind(kind))] for label, kind in value.items()]
     if name in ("constraints", "delta"):
         return [[storable_label(label), _plain(given)] for label, given in value.items()]
+    if name == "class_weight" and isinstance(value, Mapping):
+        return [[_class(label), _scalar(weight)] for label, weight in value.items()]
     if name == "rules":
         return list(value)
     if name == "settings":
@@ -97,6 +100,12 @@ def _plain(given: Any) -> Any:
         else [_scalar(item) for item in value]
         for key, value in given.items()
     }
+
+
+def _class(label: Any) -> Any:
+    """Return a class as JSON can keep it, and as the labels of a model file keep it."""
+    label = _scalar(label)
+    return label if isinstance(label, str | bool | int | float) else str(label)
 
 
 def _scalar(value: Any) -> Any:

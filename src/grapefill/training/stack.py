@@ -48,6 +48,11 @@ def wants_factors(model: GrapeModel) -> bool:
     return bool(config.ranks) and len(model.features.continuous) >= config.fewest_columns
 
 
+def wants_parts(model: GrapeModel) -> bool:
+    """Whether there is to be anything besides the network."""
+    return wants_trees(model) or wants_factors(model)
+
+
 @dataclass(frozen=True)
 class _Choice:
     """How trees are to be grown, as the trial suggests; see `Growth.grow` and `Chain`."""
@@ -78,7 +83,8 @@ class Stack:
         self.started = started
         self.trial_deadline = None if time_limit is None else started + TRIAL_TIME * time_limit
         self.deadline = None if time_limit is None else started + time_limit
-        self.seed = int(torch.randint(2**31, (), generator=generator))
+        # A network by itself is trained as if no cells were put aside.
+        self.seed = int(torch.randint(2**31, (), generator=generator)) if wants_parts(model) else 0
         self.label_weights = label_weights
         self.held_out: npt.NDArray[np.bool_] | None = None
         self.start: Guess | None = None

@@ -87,7 +87,8 @@ class UncertaintyMixin:
             row gets the same draws whichever rows follow it, and others at another position.
         long : bool, default=False
             Whether to put the tables below each other, with columns ``.imp`` and ``.id`` in front
-            that count tables and rows from 1, as R's mice does.
+            that count tables and rows from 1, as R's mice does. Arrays of text or dates become
+            arrays of objects then.
 
         Returns
         -------

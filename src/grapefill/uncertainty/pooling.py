@@ -21,6 +21,7 @@ import numpy as np
 from scipy import stats
 
 from grapefill.errors import InputError
+from grapefill.table.text import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -226,7 +227,7 @@ class _Pool:
         model_factory : callable
             Takes an imputed table and returns a fitted model: results of statsmodels, or anything
             with ``params`` and ``bse`` (standard errors), and ``df_resid`` if it has one. Or a
-            pair of estimates and variances, as arrays or dicts by name.
+            pair of estimates and variances, as arrays, or by name as dicts or Series of pandas.
         imputations : iterable of tables
             The imputed tables, as `GrapeImputer.sample` gives them; one is in memory at a time.
         df_complete : float or None
@@ -287,24 +288,42 @@ def _coefficients(model: Any) -> _Coefficients:
             f"A {type(model).__name__} has no standard errors to pool. Return results of "
             "statsmodels, or a pair (estimates, variances)."
         )
-    names = _names_of(estimate)
-    if isinstance(estimate, Mapping):
-        if not isinstance(variance, Mapping) or set(variance) != set(estimate):
-            raise InputError("Estimates and variances have different names.")
-        variance = [variance[name] for name in estimate]
-        estimate = list(estimate.values())
-    values = np.atleast_1d(np.asarray(estimate, dtype=np.float64))
-    if names is None:
-        names = tuple(f"x{k}" for k in range(values.size))
-    return _Coefficients(names, values, np.atleast_1d(np.asarray(variance, dtype=np.float64)), df)
+    labels = _labels_of(estimate)
+    named = [_labels_of(each) is not None for each in (estimate, variance)]
+    if any(isinstance(each, Mapping) for each in (estimate, variance)) and not all(named):
+        raise InputError("Only one of estimates and variances has names. Give both by name.")
+    values, spread = _numbers_of(estimate), _in_order(variance, labels)
+    if labels is None:
+        labels = [f"x{k}" for k in range(values.size)]
+    return _Coefficients(tuple(map(str, labels)), values, spread, df)
 
 
-def _names_of(estimate: Any) -> tuple[str, ...] | None:
-    if isinstance(estimate, Mapping):
-        return tuple(map(str, estimate))
-    if hasattr(estimate, "index") and not callable(estimate.index):
-        return tuple(map(str, estimate.index))
+def _labels_of(given: Any) -> list[Any] | None:
+    """Return what estimates or variances are called, if they say so."""
+    if isinstance(given, Mapping):
+        return list(given)
+    if hasattr(given, "index") and not callable(given.index):
+        return list(given.index)
     return None
+
+
+def _numbers_of(given: Any) -> FloatArray:
+    values = list(given.values()) if isinstance(given, Mapping) else given
+    return np.atleast_1d(np.asarray(values, dtype=np.float64))
+
+
+def _in_order(variance: Any, labels: list[Any] | None) -> FloatArray:
+    """Return variances in the order of the estimates' labels; without labels, in their own."""
+    own, spread = _labels_of(variance), _numbers_of(variance)
+    if own is None or labels is None or own == labels:
+        return spread
+    places = {label: at for at, label in enumerate(own)}
+    if places.keys() != set(labels) or not len(places) == len(own) == len(labels):
+        raise InputError(
+            f"Estimates and variances have different names: {some_of(labels)} and {some_of(own)}. "
+            "Give a variance by the name of every estimate."
+        )
+    return spread[[places[label] for label in labels]]
 
 
 def _checked(values: Any) -> FloatArray:

@@ -137,7 +137,10 @@ def interval_ends(
     beliefs: Beliefs, parts: Sequence[Part], coverage: float
 ) -> tuple[Numbers, Numbers]:
     """Return the lower and upper ends of intervals for all missing cells."""
-    lower, upper = {}, {}
+    lower: Numbers = {}
+    upper: Numbers = {}
+    if not parts:
+        return lower, upper
     for at, part_ends in _ends_by_feature(beliefs, parts, coverage).items():
         j = beliefs.model.schema.features[at]
         rows = np.concatenate([part.rows[part.holes[:, at]] for part in parts])
