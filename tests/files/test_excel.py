@@ -54,7 +54,8 @@ def test_only_holes_change(read, written):
         sheet[f"B{row}"].number_format = "0.00"
         sheet[f"E{row}"].number_format = "DD.MM.YYYY"
     sheet.column_dimensions["A"].width = 33
-    file = read(content_of(book), "a.xlsx")
+    with pytest.warns(GrapefillWarning, match=r"formula that has no result, or an error: 3 in 'f'"):
+        file = read(content_of(book), "a.xlsx")
     assert [str(kind) for kind in file.frame.schema.types] == [
         "int64",
         "double",
@@ -87,6 +88,39 @@ def test_only_holes_change(read, written):
     assert sheet["E4"].number_format == "DD.MM.YYYY"
     assert sheet["B5"].number_format == "0.00"
     assert sheet.column_dimensions["A"].width == 33
+
+
+def test_formulas_are_never_filled(read, written, tmp_path):
+    # Without results, as openpyxl saves them, and beside the table.
+    rows = [["a", "b"], [1, 5], [2, "=A3*2"], [3, None], [None, "=SUM(B2:B4)", None, "=B5"]]
+    with pytest.warns(GrapefillWarning, match="no result, or an error: 1 in 'b'"):
+        file = read(content_of(workbook(rows)), "a.xlsx")
+    # The last row has no value.
+    assert file.frame.to_pydict() == {"a": [1, 2, 3], "b": [5, None, None]}
+    table = pa.table({"a": [1, 2, 3], "b": [5, 6, 7], "hole": [False, True, True]})
+    cells = cells_of(written(file, table))
+    assert [row[1] for row in cells] == ["b", 5, "=A3*2", 7, "=SUM(B2:B4)"]
+    assert [row[3:5] for row in cells[-2:]] == [[None, 1], ["=B5", None]]
+    file.write(tmp_path / "a.csv", table)
+    assert (tmp_path / "a.csv").read_text().splitlines()[2:] == ["2,,true", "3,7,true"]
+
+
+def test_formulas_with_an_error_are_never_filled(read, written):
+    content = content_of(workbook([["a", "b"], [1, 5], [0, "=1/A3"], [2, "=1/A4"], [3, None]]))
+    parts = {"<f>1/A3</f><v />": (' t="e"', "#DIV/0!"), "<f>1/A4</f><v />": ("", "0.5")}
+    before, buffer = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in before.namelist():
+            part = before.read(name).decode()
+            for old, (kind, result) in parts.items():
+                new = old.replace("<v />", f"<v>{result}</v>")
+                part = part.replace(f"><{old[1:]}", f"{kind}>{new}")
+            archive.writestr(name, part)
+    with pytest.warns(GrapefillWarning, match="no result, or an error: 1 in 'b'"):
+        file = read(buffer.getvalue(), "a.xlsx")
+    assert file.frame["b"].to_pylist() == [5, None, 0.5, None]
+    table = pa.table({"b": [5.0, 6.0, 0.5, 7.0]})
+    assert [row[1] for row in cells_of(written(file, table))] == ["b", 5, "=1/A3", "=1/A4", 7]
 
 
 def test_sheets(read):

@@ -95,6 +95,7 @@ class TableFile(ABC):
         """
         check_output(path, inputs=[self.place.path], overwrite=overwrite)
         changes = Changes.between(self.frame, table, erase=erase, name=self.name)
+        changes = self._allowed(changes)
         target = self.check_target(path)
         if target.format == self.place.format:
             pieces = self._pieces(replace(changes, formats=dict(formats or {})))
@@ -105,6 +106,10 @@ class TableFile(ABC):
         with open_output(path) as file:
             for piece in pieces:
                 file.write(piece)
+
+    def _allowed(self, changes: Changes) -> Changes:
+        """Return the changes that the file lets itself be made."""
+        return changes
 
     @abstractmethod
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
