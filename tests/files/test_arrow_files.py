@@ -215,6 +215,20 @@ def test_parquet_to_text(tmp_path):
     ]
 
 
+def test_nested_columns_are_json_in_text(tmp_path):
+    source = pa.table({"i": [1, None], "l": [["x, y"], None], "n": [{"a": None}, {"a": 1}]})
+    pq.write_table(source, tmp_path / "a.parquet")
+    file = read_table(tmp_path / "a.parquet")
+    file.write(tmp_path / "b.csv", pa.table({"i": [1, 2]}))
+    assert (tmp_path / "b.csv").read_text().splitlines()[1:] == [
+        '1,"[""x, y""]","{""a"": null}"',
+        '2,,"{""a"": 1}"',
+    ]
+    file.write(tmp_path / "b.xlsx", pa.table({"i": [1, 2]}))
+    frame = read_table(tmp_path / "b.xlsx").frame
+    assert frame["l"].to_pylist() == ['["x, y"]', None]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

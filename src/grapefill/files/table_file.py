@@ -102,7 +102,7 @@ class TableFile(ABC):
         else:
             from grapefill.files.convert import table_pieces
 
-            pieces = table_pieces(apply_changes(self.frame, changes), target)
+            pieces = table_pieces(self._whole(changes), target)
         with open_output(path) as file:
             for piece in pieces:
                 file.write(piece)
@@ -110,6 +110,10 @@ class TableFile(ABC):
     def _allowed(self, changes: Changes) -> Changes:
         """Return the changes that the file lets itself be made."""
         return changes
+
+    def _whole(self, changes: Changes) -> Any:
+        """Return all columns of the file with the changes made, for another format."""
+        return apply_changes(self.frame, changes)
 
     @abstractmethod
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
