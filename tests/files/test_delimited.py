@@ -311,6 +311,12 @@ def test_other_formats(read, filled, tmp_path, name):
     assert again["d"].to_pylist() == [True, False]
 
 
+def test_other_formats_are_as_exact(read, tmp_path):
+    file = read("a;b\n+1.234,5;1.5e+03\n;\n")
+    file.write(tmp_path / "a.jsonl", pa.table({"a": [1234.5, 9.87654], "b": [1500.0, 123456.0]}))
+    assert (tmp_path / "a.jsonl").read_text().splitlines()[1] == '{"a": 9.9, "b": 120000.0}'
+
+
 @pytest.mark.parametrize("delimiter", ["", "ab", "x", "é", "\n"])
 def test_impossible_delimiters(read, delimiter):
     from grapefill.errors import ConfigError

@@ -8,6 +8,7 @@ import pytest
 from openpyxl.styles import Font
 
 from grapefill.errors import GrapefillWarning, InputError
+from grapefill.files.cells.formats import ColumnFormat
 from grapefill.files.table_file import read_table
 
 DAY = datetime.datetime(2024, 2, 29)
@@ -121,6 +122,14 @@ def test_formulas_with_an_error_are_never_filled(read, written):
     assert file.frame["b"].to_pylist() == [5, None, 0.5, None]
     table = pa.table({"b": [5.0, 6.0, 0.5, 7.0]})
     assert [row[1] for row in cells_of(written(file, table))] == ["b", 5, "=1/A3", "=1/A4", 7]
+
+
+def test_other_formats_are_as_exact(read, tmp_path):
+    file = read(content_of(workbook([["a", "n"], [1.25, 1], [None, 2]])), "a.xlsx")
+    table = pa.table({"a": [1.25, 97.11499999999998], "n": [1, 2], "p": [0.123456, None]})
+    shape = ColumnFormat("decimal", decimals=4, fixed=False)
+    file.write(tmp_path / "b.csv", table, formats={"p": shape})
+    assert (tmp_path / "b.csv").read_text() == "a,n,p\n1.25,1,0.1235\n97.11,2,\n"
 
 
 def test_sheets(read):

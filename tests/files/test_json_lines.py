@@ -98,6 +98,12 @@ def test_nested_columns_are_text_in_other_formats(read, tmp_path):
         assert frame["c"].to_pylist() == ['{"d": null}', None]
 
 
+def test_other_formats_are_as_exact(read, tmp_path):
+    file = read('{"a": 1.25}\n{"a": null}\n', "a.jsonl")
+    file.write(tmp_path / "a.csv", pa.table({"a": [1.25, 97.11499999999998]}))
+    assert (tmp_path / "a.csv").read_text() == "a\n1.25\n97.11\n"
+
+
 def test_marks_added_and_erased(read, written):
     file = read('{"a": -9, "s": "?"}\n{"a": 2, "s": "x"}\n', "a.jsonl", na=["-9", "?"])
     assert file.frame.to_pydict() == {"a": [None, 2], "s": [None, "x"]}

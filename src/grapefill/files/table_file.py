@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import OutputError
 from grapefill.files.cells.formats import ColumnFormat
+from grapefill.files.cells.write import round_values
 from grapefill.files.changes import Changes, apply_changes
 from grapefill.files.options import ReadOptions
 from grapefill.files.places import (
@@ -95,10 +96,10 @@ class TableFile(ABC):
         """
         check_output(path, inputs=[self.place.path], overwrite=overwrite)
         changes = Changes.between(self.frame, table, erase=erase, name=self.name)
-        changes = self._allowed(changes)
+        changes = replace(self._allowed(changes), formats=dict(formats or {}))
         target = self.check_target(path)
         if target.format == self.place.format:
-            pieces = self._pieces(replace(changes, formats=dict(formats or {})))
+            pieces = self._pieces(changes)
         else:
             from grapefill.files.convert import table_pieces
 
@@ -113,7 +114,13 @@ class TableFile(ABC):
 
     def _whole(self, changes: Changes) -> Any:
         """Return all columns of the file with the changes made, for another format."""
-        return apply_changes(self.frame, changes)
+        known = self.formats | changes.formats
+        filled = {
+            j: (mask, round_values(values, known.get(self.frame.column_names[j])))
+            for j, (mask, values) in changes.filled.items()
+        }
+        added = [(name, round_values(column, known.get(name))) for name, column in changes.added]
+        return apply_changes(self.frame, replace(changes, filled=filled, added=added))
 
     @abstractmethod
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
