@@ -86,6 +86,10 @@ def test_torture(case, block, filled, written):
         ("utf-16-le", b"\xff\xfe"),
         ("utf-16-be", b"\xfe\xff"),
         ("utf-16-le", b""),
+        ("utf-32-le", b"\xff\xfe\0\0"),
+        ("utf-32-be", b"\0\0\xfe\xff"),
+        ("utf-32-le", b""),
+        ("utf-32-be", b""),
     ],
 )
 def test_encodings(encoding, bom, block, filled, written):
@@ -157,6 +161,10 @@ def test_undecodable_bytes_are_named_by_line(read):
         (b"\xef\xbb\xbfa,b\n1,1\n,2\n", {"encoding": "utf-8-sig"}, "utf-8"),
         (b"\xff\xfea\0\n\x001\0", {"encoding": "utf-16"}, "utf-16-le"),
         (b"a\0\n\x001\0", {"encoding": "UTF16"}, "utf-16-le"),
+        (b"\xfe\xff\0a\0\n\x001", {"encoding": "utf-16"}, "utf-16-be"),
+        ("\ufeffa\n1\n2".encode("utf-32-le"), {"encoding": "utf-32"}, "utf-32-le"),
+        ("\ufeffa\n1\n2".encode("utf-32-be"), {"encoding": "utf-32"}, "utf-32-be"),
+        ("a\n1\n2".encode("utf-32-le"), {"encoding": "UTF32"}, "utf-32-le"),
     ],
 )
 def test_found_encodings(read, written, content, options, encoding):
