@@ -305,6 +305,14 @@ def test_suffix_and_delimiter_must_agree(read, tmp_path):
         file.write(tmp_path / "out.tsv", file.frame)
 
 
+@pytest.mark.parametrize(
+    ("name", "format"), [("a.tsv", None), ("a.measured", "delimited"), ("a.json", "delimited")]
+)
+def test_the_suffix_of_the_input_will_do(read, written, name, format):
+    file = read("a;b\n1;2\n3;\n", name, format=format)
+    assert written(file) == b"a;b\n1;2\n3;\n"
+
+
 @pytest.mark.parametrize("name", ["out.parquet", "out.feather", "out.jsonl", "out.xlsx"])
 def test_other_formats(read, filled, tmp_path, name):
     from grapefill.files.table_file import read_table

@@ -142,6 +142,9 @@ class TableFile(ABC):
         target = Place.at(path)
         if target.path == STANDARD:
             return Place(STANDARD, self.place.format, "", self.place.suffix)
+        if target.suffix == self.place.suffix:
+            # Whatever it usually means, for this input it meant the input's format.
+            return replace(target, format=self.place.format)
         if target.format is None:
             raise OutputError(
                 f"Cannot tell what {target.path!r} should be from its suffix {target.suffix!r}. "

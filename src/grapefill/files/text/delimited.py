@@ -171,7 +171,7 @@ class DelimitedFile(TableFile):
         """Refuse a suffix that promises another delimiter, too."""
         target = super().check_target(path)
         means = {".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(target.suffix, self.dialect.delimiter)
-        if means != self.dialect.delimiter:
+        if means != self.dialect.delimiter and target.suffix != self.place.suffix:
             raise OutputError(
                 f"Cannot write {target.path!r}: {self.name} is separated by "
                 f"{self.dialect.delimiter!r}, and its copy stays so. Give it the suffix "
