@@ -161,6 +161,20 @@ def test_times_and_formulas(read):
     assert str(read(content_of(book), "a.xlsx").frame["t"].type) == "timestamp[s]"
 
 
+def test_times_of_day_stay_so(read, written):
+    ten, noon = datetime.time(10), datetime.time(12, 30)
+    file = read(content_of(workbook([["t", "n"], [ten, 1], [None, 2], [noon, 3]])), "a.xlsx")
+    assert file.frame["t"].to_pylist() == ["10:00:00", None, "12:30:00"]
+    after = written(file, pa.table({"t": ["10:00:00", "10:00:00", "12:30:00"]}))
+    assert [row[0] for row in cells_of(after)] == ["t", ten, ten, noon]
+
+
+def test_numbers_among_words_stay_so(read, written):
+    file = read(content_of(workbook([["a", "n"], [1, 1], [None, 2], ["x", 3]])), "a.xlsx")
+    after = written(file, pa.table({"a": ["1", "1", "x"]}))
+    assert [row[0] for row in cells_of(after)] == ["a", 1, 1, "x"]
+
+
 def test_mixed_columns_are_text(read):
     book = workbook([["a"], *([k] for k in range(9)), ["x"]])
     with pytest.warns(GrapefillWarning, match="holds numbers, but row 11 has 'x'"):

@@ -233,6 +233,9 @@ class ExcelFile(TableFile):
             shape = self.formats[self.names[j]]
             column = self.first_column + j
             new = _for_cells(values, shape, text=self._holds_text(j))
+            if shape.type == "text":
+                own = self._not_text(j)
+                new = [own.get(text, text) for text in new]
             style = self._usual_style(sheet, column)
             for row, value in zip(_chosen(self.rows, mask), new, strict=True):
                 cell = sheet.cell(row, column)
@@ -259,6 +262,11 @@ class ExcelFile(TableFile):
         cells = (self.sheet.cell(row, self.first_column + j).value for row in self.rows)
         found = next((cell for cell in cells if not _is_mark(cell, self.options.marks)), None)
         return isinstance(found, str)
+
+    def _not_text(self, j: int) -> dict[str, Any]:
+        """Return cells that a column of text holds as something else, such as times of day."""
+        cells = (self.sheet.cell(row, self.first_column + j).value for row in self.rows)
+        return {str(cell): cell for cell in cells if not isinstance(cell, str | None)}
 
     def _usual_style(self, sheet: Any, column: int) -> str | None:
         """Return the number format of most cells with a value."""
