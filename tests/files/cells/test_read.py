@@ -107,12 +107,19 @@ def test_a_wrong_cell_is_named():
         )
 
 
-def test_a_mark_among_words_is_named():
-    match = r"Column 'a' of 't.csv' is text, so that '-', in 2 cells, is taken for a value"
-    with pytest.warns(GrapefillWarning, match=match):
-        read_columns(
-            ["a"], [pa.chunked_array([["x", "-", "y", "-"]])], Context("'t.csv'", lambda _: "")
-        )
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["x", "-", "y", "-"], "'-', in 2 cells, is taken for a value. If it stands"),
+        (
+            ["x", "-", "y", ".", "-"],
+            "'-', in 2 cells, and '.', in 1 cell, are taken for values. If one stands",
+        ),
+    ],
+)
+def test_a_mark_among_words_is_named(texts, message):
+    with pytest.warns(GrapefillWarning, match=f"Column 'a' of 't.csv' is text, so that {message}"):
+        read_columns(["a"], [pa.chunked_array([texts])], Context("'t.csv'", lambda _: ""))
 
 
 EXPECTED = {

@@ -330,11 +330,17 @@ class _Reader:
         found = self.texts.filter(pc.is_in(self.texts, value_set=pa.array(marks)))
         if not len(found) or len(found) == self.observed:
             return
-        text = found[0].as_py()
-        cells = "1 cell" if len(found) == 1 else f"{len(found):,} cells"
+        listed = [
+            f"{text!r}, in {count:,} cell{'s' if count > 1 else ''}"
+            for text, count in Counter(found.to_pylist()).most_common()
+        ]
+        words = (
+            "is taken for a value. If it" if len(listed) == 1 else "are taken for values. If one"
+        )
         warn(
-            f"Column {self.name!r} of {self.context.name} is text, so that {text!r}, in {cells}, "
-            "is taken for a value. If it stands for a missing cell, name it as a mark for missing."
+            f"Column {self.name!r} of {self.context.name} is text, so that "
+            f"{', and '.join(listed)}, {words} stands for a missing cell, name it as a mark for "
+            "missing."
         )
 
     def _unexpected(self, expected: ColumnFormat) -> InputError:
