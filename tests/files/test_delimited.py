@@ -10,6 +10,7 @@ from grapefill.errors import GrapefillWarning, InputError, OutputError
 from grapefill.files.options import ReadOptions
 from grapefill.files.places import Place
 from grapefill.files.text.delimited import DelimitedFile
+from grapefill.files.text.parts import fill_delimited
 
 TORTURE = {
     "comma": ("a,b\n1,x\n,y\n3,\n", "a,b\n1,x\n1,y\n3,x\n"),
@@ -132,6 +133,8 @@ def test_compressed(read, filled, tmp_path, name):
         ("a,b\n1,2\n3\n", "Line 3 of .* has 1 cell, but the first line has 2"),
         ('a,b\n"1\n2",2\n3,4,5\n', "Line 4 of .* has 3 cells"),
         ("a\n1,2\n3,4\n", "Line 2 of .* has 2 cells, but the first line has 1"),
+        ("# mine\na,b\n1,2\n3,4\n", "that begin with '#' are comments, remove them"),
+        ("# mine: x, y\na;b;c\n1;2;3\n", "that begin with '#' are comments, remove them"),
         ('a,b\n1,2\n1,"x\n2,y\n', "Line 3 of .*: the quote that opens cell 2 is not closed"),
         ('a,b\n1,2\n1,"x" y\n2,y\n', "Line 3 of .*: the quote that opens cell 2 is not closed"),
         ('a,b\n5" pipe,2\n1,"x\n"2,y\n', "Line 3 of .*: the quote that opens cell 2"),
@@ -144,6 +147,33 @@ def test_refused(content, message, block):
     content = content.encode() if isinstance(content, str) else content
     with pytest.raises(InputError, match=message):
         DelimitedFile(place, content, ReadOptions(), block=block)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16-le"])
+@pytest.mark.parametrize("said", ["sep=;\n", "SEP=;\r\n", '"sep=;"\r'])
+def test_a_line_that_names_the_delimiter(read, filled, written, said, encoding):
+    newline = said.removeprefix(said.strip())
+    text = said + newline.join(["a;b", "1,5;x", ";y", ""])
+    file = read(text, charset=encoding)
+    assert file.frame.to_pydict() == {"a": [1.5, None], "b": ["x", "y"]}
+    assert file.where(0) == "line 3"
+    assert written(file) == text.encode(encoding)
+    expected = text.replace(f"{newline};y", f"{newline}1,5;y")
+    assert written(file, filled(file.frame)) == expected.encode(encoding)
+
+
+def test_a_line_that_names_the_delimiter_without_names(read, filled, written):
+    file = read("sep=|\n1|x\n|y\n", header=False)
+    assert written(file, filled(file.frame)) == b"sep=|\n1|x\n1|y\n"
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_a_line_that_names_the_delimiter_in_parts(filled, tmp_path, monkeypatch, bom):
+    monkeypatch.setattr("grapefill.files.text.parts.PART_BYTES", 20)
+    path = tmp_path / "a.csv"
+    path.write_bytes(bom + b"sep=;\na;b\n" + b"1;x\n;y\n" * 20)
+    fill_delimited(path, tmp_path / "b.csv", lambda part: filled(part.frame, a=7), ReadOptions())
+    assert (tmp_path / "b.csv").read_bytes() == bom + b"sep=;\na;b\n" + b"1;x\n7;y\n" * 20
 
 
 def test_undecodable_bytes_are_named_by_line(read):
