@@ -226,6 +226,15 @@ class ExcelFile(TableFile):
         marks = self.options.marks
         return [None if _is_mark(cell, marks) else str(cell).strip() for cell in cells]
 
+    def _whole(self, changes: Changes) -> Any:
+        """Return all columns; another format holds no formulas."""
+        if self._locked:
+            warn(
+                f"Formulas of {self.name} that have no result cannot be written in another format: "
+                "their cells are empty there."
+            )
+        return super()._whole(changes)
+
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
         self._warn_of_losses()
         sheet = self._open(data_only=False)
