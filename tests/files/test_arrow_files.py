@@ -1,6 +1,7 @@
 import datetime
 import decimal
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -122,6 +123,54 @@ def test_lz4_is_recognised(tmp_path):
     assert read_table(tmp_path / "a.feather")._compression == "lz4"
 
 
+def views():
+    """Return a table as polars writes it: with views of text and bytes."""
+    levels = pa.array(["x", "y"], pa.string_view())
+    return pa.table(
+        {
+            "s": pa.array(["x", None, "y"], pa.string_view()),
+            "c": pa.DictionaryArray.from_arrays(pa.array([0, None, 1], pa.uint32()), levels),
+            "b": pa.array([b"x", None, b"y"], pa.binary_view()),
+            "l": pa.array([["x"], None, ["y"]], pa.list_(pa.string_view())),
+            "n": pa.array([{"a": "x"}, None, {"a": "y"}], pa.struct([("a", pa.string_view())])),
+        },
+    )
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".arrows"])
+def test_views_stay_views(tmp_path, suffix):
+    before, after = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    source = views().drop_columns("c") if suffix == ".parquet" else views()
+    if suffix == ".parquet":
+        pq.write_table(source, before)
+    else:
+        create = pa.ipc.new_file if suffix == ".arrow" else pa.ipc.new_stream
+        with create(before, source.schema) as writer:
+            writer.write_table(source)
+    file = read_table(before, na=["y"])
+    assert file.frame["s"].to_pylist() == ["x", None, None]
+    filled = {"s": ["x", "z", "z"], "c": ["x", "x", "x"]}
+    file.write(after, pa.table({n: filled[n] for n in filled if n in source.column_names}))
+    table = read_table(after).table
+    assert table.schema.equals(file.table.schema, check_metadata=True)
+    assert table["s"].type == pa.string_view()
+    for name in source.column_names:
+        assert table[name].to_pylist() == filled.get(name, source[name].to_pylist())
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_files_of_polars(tmp_path, compression):
+    source = pl.DataFrame({"s": ["x", None, "y"], "x": [1.5, 2.5, None]})
+    source.write_ipc(tmp_path / "a.arrow", compression=compression)
+    file = read_table(tmp_path / "a.arrow")
+    assert file._compression == (None if compression == "uncompressed" else compression)
+    file.write(tmp_path / "b.arrow", pa.table({"s": ["x", "y", "y"], "x": [1.5, 2.5, 3.5]}))
+    again = pl.read_ipc(tmp_path / "b.arrow")
+    assert again.to_dict(as_series=False) == {"s": ["x", "y", "y"], "x": [1.5, 2.5, 3.5]}
+    assert again.schema == source.schema
+    assert read_table(tmp_path / "b.arrow")._compression == file._compression
+
+
 def test_own_marks(tmp_path):
     path = tmp_path / "a.parquet"
     words = pa.array(["x", "?", "y"]).dictionary_encode()
@@ -164,6 +213,20 @@ def test_parquet_to_text(tmp_path):
         "2,2.0,x,2024-02-29,z",
         "3,2.5,y,2024-02-29,y",
     ]
+
+
+def test_nested_columns_are_json_in_text(tmp_path):
+    source = pa.table({"i": [1, None], "l": [["x, y"], None], "n": [{"a": None}, {"a": 1}]})
+    pq.write_table(source, tmp_path / "a.parquet")
+    file = read_table(tmp_path / "a.parquet")
+    file.write(tmp_path / "b.csv", pa.table({"i": [1, 2]}))
+    assert (tmp_path / "b.csv").read_text().splitlines()[1:] == [
+        '1,"[""x, y""]","{""a"": null}"',
+        '2,,"{""a"": 1}"',
+    ]
+    file.write(tmp_path / "b.xlsx", pa.table({"i": [1, 2]}))
+    frame = read_table(tmp_path / "b.xlsx").frame
+    assert frame["l"].to_pylist() == ['["x, y"]', None]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from grapefill.errors import GrapefillWarning, InputError, OutputError
 from grapefill.files.options import ReadOptions
 from grapefill.files.places import Place
 from grapefill.files.text.delimited import DelimitedFile
+from grapefill.files.text.parts import fill_delimited
 
 TORTURE = {
     "comma": ("a,b\n1,x\n,y\n3,\n", "a,b\n1,x\n1,y\n3,x\n"),
@@ -86,6 +87,10 @@ def test_torture(case, block, filled, written):
         ("utf-16-le", b"\xff\xfe"),
         ("utf-16-be", b"\xfe\xff"),
         ("utf-16-le", b""),
+        ("utf-32-le", b"\xff\xfe\0\0"),
+        ("utf-32-be", b"\0\0\xfe\xff"),
+        ("utf-32-le", b""),
+        ("utf-32-be", b""),
     ],
 )
 def test_encodings(encoding, bom, block, filled, written):
@@ -128,6 +133,8 @@ def test_compressed(read, filled, tmp_path, name):
         ("a,b\n1,2\n3\n", "Line 3 of .* has 1 cell, but the first line has 2"),
         ('a,b\n"1\n2",2\n3,4,5\n', "Line 4 of .* has 3 cells"),
         ("a\n1,2\n3,4\n", "Line 2 of .* has 2 cells, but the first line has 1"),
+        ("# mine\na,b\n1,2\n3,4\n", "that begin with '#' are comments, remove them"),
+        ("# mine: x, y\na;b;c\n1;2;3\n", "that begin with '#' are comments, remove them"),
         ('a,b\n1,2\n1,"x\n2,y\n', "Line 3 of .*: the quote that opens cell 2 is not closed"),
         ('a,b\n1,2\n1,"x" y\n2,y\n', "Line 3 of .*: the quote that opens cell 2 is not closed"),
         ('a,b\n5" pipe,2\n1,"x\n"2,y\n', "Line 3 of .*: the quote that opens cell 2"),
@@ -140,6 +147,33 @@ def test_refused(content, message, block):
     content = content.encode() if isinstance(content, str) else content
     with pytest.raises(InputError, match=message):
         DelimitedFile(place, content, ReadOptions(), block=block)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16-le"])
+@pytest.mark.parametrize("said", ["sep=;\n", "SEP=;\r\n", '"sep=;"\r'])
+def test_a_line_that_names_the_delimiter(read, filled, written, said, encoding):
+    newline = said.removeprefix(said.strip())
+    text = said + newline.join(["a;b", "1,5;x", ";y", ""])
+    file = read(text, charset=encoding)
+    assert file.frame.to_pydict() == {"a": [1.5, None], "b": ["x", "y"]}
+    assert file.where(0) == "line 3"
+    assert written(file) == text.encode(encoding)
+    expected = text.replace(f"{newline};y", f"{newline}1,5;y")
+    assert written(file, filled(file.frame)) == expected.encode(encoding)
+
+
+def test_a_line_that_names_the_delimiter_without_names(read, filled, written):
+    file = read("sep=|\n1|x\n|y\n", header=False)
+    assert written(file, filled(file.frame)) == b"sep=|\n1|x\n1|y\n"
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_a_line_that_names_the_delimiter_in_parts(filled, tmp_path, monkeypatch, bom):
+    monkeypatch.setattr("grapefill.files.text.parts.PART_BYTES", 20)
+    path = tmp_path / "a.csv"
+    path.write_bytes(bom + b"sep=;\na;b\n" + b"1;x\n;y\n" * 20)
+    fill_delimited(path, tmp_path / "b.csv", lambda part: filled(part.frame, a=7), ReadOptions())
+    assert (tmp_path / "b.csv").read_bytes() == bom + b"sep=;\na;b\n" + b"1;x\n7;y\n" * 20
 
 
 def test_undecodable_bytes_are_named_by_line(read):
@@ -157,6 +191,10 @@ def test_undecodable_bytes_are_named_by_line(read):
         (b"\xef\xbb\xbfa,b\n1,1\n,2\n", {"encoding": "utf-8-sig"}, "utf-8"),
         (b"\xff\xfea\0\n\x001\0", {"encoding": "utf-16"}, "utf-16-le"),
         (b"a\0\n\x001\0", {"encoding": "UTF16"}, "utf-16-le"),
+        (b"\xfe\xff\0a\0\n\x001", {"encoding": "utf-16"}, "utf-16-be"),
+        ("\ufeffa\n1\n2".encode("utf-32-le"), {"encoding": "utf-32"}, "utf-32-le"),
+        ("\ufeffa\n1\n2".encode("utf-32-be"), {"encoding": "utf-32"}, "utf-32-be"),
+        ("a\n1\n2".encode("utf-32-le"), {"encoding": "UTF32"}, "utf-32-le"),
     ],
 )
 def test_found_encodings(read, written, content, options, encoding):
@@ -297,6 +335,14 @@ def test_suffix_and_delimiter_must_agree(read, tmp_path):
         file.write(tmp_path / "out.tsv", file.frame)
 
 
+@pytest.mark.parametrize(
+    ("name", "format"), [("a.tsv", None), ("a.measured", "delimited"), ("a.json", "delimited")]
+)
+def test_the_suffix_of_the_input_will_do(read, written, name, format):
+    file = read("a;b\n1;2\n3;\n", name, format=format)
+    assert written(file) == b"a;b\n1;2\n3;\n"
+
+
 @pytest.mark.parametrize("name", ["out.parquet", "out.feather", "out.jsonl", "out.xlsx"])
 def test_other_formats(read, filled, tmp_path, name):
     from grapefill.files.table_file import read_table
@@ -309,6 +355,12 @@ def test_other_formats(read, filled, tmp_path, name):
     assert again["a"].to_pylist() == [1, 1]
     assert again["c"].to_pylist() == [datetime.date(2024, 2, 29)] * 2
     assert again["d"].to_pylist() == [True, False]
+
+
+def test_other_formats_are_as_exact(read, tmp_path):
+    file = read("a;b\n+1.234,5;1.5e+03\n;\n")
+    file.write(tmp_path / "a.jsonl", pa.table({"a": [1234.5, 9.87654], "b": [1500.0, 123456.0]}))
+    assert (tmp_path / "a.jsonl").read_text().splitlines()[1] == '{"a": 9.9, "b": 120000.0}'
 
 
 @pytest.mark.parametrize("delimiter", ["", "ab", "x", "é", "\n"])

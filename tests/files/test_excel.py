@@ -8,6 +8,7 @@ import pytest
 from openpyxl.styles import Font
 
 from grapefill.errors import GrapefillWarning, InputError
+from grapefill.files.cells.formats import ColumnFormat
 from grapefill.files.table_file import read_table
 
 DAY = datetime.datetime(2024, 2, 29)
@@ -54,7 +55,8 @@ def test_only_holes_change(read, written):
         sheet[f"B{row}"].number_format = "0.00"
         sheet[f"E{row}"].number_format = "DD.MM.YYYY"
     sheet.column_dimensions["A"].width = 33
-    file = read(content_of(book), "a.xlsx")
+    with pytest.warns(GrapefillWarning, match=r"formula that has no result, or an error: 3 in 'f'"):
+        file = read(content_of(book), "a.xlsx")
     assert [str(kind) for kind in file.frame.schema.types] == [
         "int64",
         "double",
@@ -89,6 +91,48 @@ def test_only_holes_change(read, written):
     assert sheet.column_dimensions["A"].width == 33
 
 
+def test_formulas_are_never_filled(read, written, tmp_path):
+    # Without results, as openpyxl saves them, and beside the table.
+    rows = [["a", "b"], [1, 5], [2, "=A3*2"], [3, None], [None, "=SUM(B2:B4)", None, "=B5"]]
+    with pytest.warns(GrapefillWarning, match="no result, or an error: 1 in 'b'"):
+        file = read(content_of(workbook(rows)), "a.xlsx")
+    # The last row has no value.
+    assert file.frame.to_pydict() == {"a": [1, 2, 3], "b": [5, None, None]}
+    table = pa.table({"a": [1, 2, 3], "b": [5, 6, 7], "hole": [False, True, True]})
+    cells = cells_of(written(file, table))
+    assert [row[1] for row in cells] == ["b", 5, "=A3*2", 7, "=SUM(B2:B4)"]
+    assert [row[3:5] for row in cells[-2:]] == [[None, 1], ["=B5", None]]
+    with pytest.warns(GrapefillWarning, match="their cells are empty there"):
+        file.write(tmp_path / "a.csv", table)
+    assert (tmp_path / "a.csv").read_text().splitlines()[2:] == ["2,,true", "3,7,true"]
+
+
+def test_formulas_with_an_error_are_never_filled(read, written):
+    content = content_of(workbook([["a", "b"], [1, 5], [0, "=1/A3"], [2, "=1/A4"], [3, None]]))
+    parts = {"<f>1/A3</f><v />": (' t="e"', "#DIV/0!"), "<f>1/A4</f><v />": ("", "0.5")}
+    before, buffer = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in before.namelist():
+            part = before.read(name).decode()
+            for old, (kind, result) in parts.items():
+                new = old.replace("<v />", f"<v>{result}</v>")
+                part = part.replace(f"><{old[1:]}", f"{kind}>{new}")
+            archive.writestr(name, part)
+    with pytest.warns(GrapefillWarning, match="no result, or an error: 1 in 'b'"):
+        file = read(buffer.getvalue(), "a.xlsx")
+    assert file.frame["b"].to_pylist() == [5, None, 0.5, None]
+    table = pa.table({"b": [5.0, 6.0, 0.5, 7.0]})
+    assert [row[1] for row in cells_of(written(file, table))] == ["b", 5, "=1/A3", "=1/A4", 7]
+
+
+def test_other_formats_are_as_exact(read, tmp_path):
+    file = read(content_of(workbook([["a", "n"], [1.25, 1], [None, 2]])), "a.xlsx")
+    table = pa.table({"a": [1.25, 97.11499999999998], "n": [1, 2], "p": [0.123456, None]})
+    shape = ColumnFormat("decimal", decimals=4, fixed=False)
+    file.write(tmp_path / "b.csv", table, formats={"p": shape})
+    assert (tmp_path / "b.csv").read_text() == "a,n,p\n1.25,1,0.1235\n97.11,2,\n"
+
+
 def test_sheets(read):
     book = workbook([["a"], [1]], other=[["b"], ["x"]])
     content = content_of(book)
@@ -116,6 +160,20 @@ def test_table_away_from_the_corner(read, written):
 def test_times_and_formulas(read):
     book = workbook([["t"], [datetime.datetime(2024, 2, 29, 12, 30)], [None]])
     assert str(read(content_of(book), "a.xlsx").frame["t"].type) == "timestamp[s]"
+
+
+def test_times_of_day_stay_so(read, written):
+    ten, noon = datetime.time(10), datetime.time(12, 30)
+    file = read(content_of(workbook([["t", "n"], [ten, 1], [None, 2], [noon, 3]])), "a.xlsx")
+    assert file.frame["t"].to_pylist() == ["10:00:00", None, "12:30:00"]
+    after = written(file, pa.table({"t": ["10:00:00", "10:00:00", "12:30:00"]}))
+    assert [row[0] for row in cells_of(after)] == ["t", ten, ten, noon]
+
+
+def test_numbers_among_words_stay_so(read, written):
+    file = read(content_of(workbook([["a", "n"], [1, 1], [None, 2], ["x", 3]])), "a.xlsx")
+    after = written(file, pa.table({"a": ["1", "1", "x"]}))
+    assert [row[0] for row in cells_of(after)] == ["a", 1, 1, "x"]
 
 
 def test_mixed_columns_are_text(read):

@@ -85,6 +85,25 @@ def test_nested_columns_pass_through(read, written):
     assert written(file, pa.table({"a": [1, 2]})).endswith(b'\n{"a": 2, "b": null}\n')
 
 
+def test_nested_columns_are_text_in_other_formats(read, tmp_path):
+    with pytest.warns(GrapefillWarning, match="hold lists or objects"):
+        file = read('{"b": [1, "é"], "a": 1, "c": {"d": null}}\n{"a": null, "b": 2}\n', "a.jsonl")
+    for name in ("a.csv", "a.parquet"):
+        with pytest.warns(GrapefillWarning, match="as JSON text in another format: 'b', 'c'"):
+            file.write(tmp_path / name, pa.table({"a": [1, 2], "hole": [False, True]}))
+        frame = read((tmp_path / name).read_bytes(), name).frame
+        assert frame.column_names == ["b", "a", "c", "hole"]
+        assert frame["b"].to_pylist() == ['[1, "é"]', "2"]
+        assert frame["a"].to_pylist() == [1, 2]
+        assert frame["c"].to_pylist() == ['{"d": null}', None]
+
+
+def test_other_formats_are_as_exact(read, tmp_path):
+    file = read('{"a": 1.25}\n{"a": null}\n', "a.jsonl")
+    file.write(tmp_path / "a.csv", pa.table({"a": [1.25, 97.11499999999998]}))
+    assert (tmp_path / "a.csv").read_text() == "a\n1.25\n97.11\n"
+
+
 def test_marks_added_and_erased(read, written):
     file = read('{"a": -9, "s": "?"}\n{"a": 2, "s": "x"}\n', "a.jsonl", na=["-9", "?"])
     assert file.frame.to_pydict() == {"a": [None, 2], "s": [None, "x"]}

@@ -113,6 +113,8 @@ ARROW = {
     "bool": pa.array([True, False, True, True]),
     "string": pa.array(["a", "b", "c", ""]),
     "string_view": pa.array(["a", "b", "c", ""], pa.string_view()),
+    "binary_view": pa.array([b"a", b"b", b"c", b""], pa.binary_view()),
+    "list of views": pa.array([["a"], ["b"], [], ["c"]], pa.list_(pa.string_view())),
     "dictionary": pa.array(["a", "b", "b", "a"]).dictionary_encode(),
     "decimal": pa.array([decimal.Decimal("1.25")] * 4, pa.decimal128(10, 2)),
     "date": pa.array([DAY] * 4),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from grapefill.errors import InputError, OutputError
 from grapefill.files.changes import apply_changes
 from grapefill.files.table_file import TableFile
+from grapefill.files.views import without_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,12 +137,16 @@ def with_changes(table: Any, changes: Changes, name: str) -> Any:
     OutputError
         If a column cannot hold a value.
     """
+    plain = without_views(table)
     try:
-        changed = apply_changes(table, changes)
+        changed = apply_changes(plain, changes)
     except pa.ArrowException as error:
         raise OutputError(
             f"{name} cannot hold what is to be filled in: {error}. Nothing was written."
         ) from error
+    for j, field in enumerate(table.schema):
+        if field.type != plain.schema.field(j).type:
+            changed = changed.set_column(j, field, changed.column(j).cast(field.type))
     fields = [
         field if field.type == changed.schema.field(j).type else changed.schema.field(j)
         for j, field in enumerate(table.schema)
@@ -170,7 +175,11 @@ def parquet_options(old: Any, columns: list[str]) -> dict[str, Any]:
 
 
 def without_marks(table: Any, marks: tuple[str, ...]) -> Any:
-    """Return a table with null in the cells that equal a mark, compared as the column's type."""
+    """Return a table with null in the cells that equal a mark, compared as the column's type.
+
+    Views of text become plain text, as little can be done with them otherwise.
+    """
+    table = without_views(table)
     if not marks:
         return table
     for j, field in enumerate(table.schema):
@@ -183,7 +192,8 @@ def without_marks(table: Any, marks: tuple[str, ...]) -> Any:
                 value = pa.scalar(mark).cast(kind)
             except pa.ArrowException:
                 continue
-            if not (pa.types.is_primitive(kind) or pa.types.is_string(kind)):
+            is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+            if not (pa.types.is_primitive(kind) or is_text):
                 continue
             if pa.types.is_boolean(kind):
                 continue
@@ -199,32 +209,53 @@ def without_marks(table: Any, marks: tuple[str, ...]) -> Any:
 
 def _compression_of(content: bytes, *, stream: bool) -> str | None:
     """Return the codec of the first record batch, from its description in flatbuffers."""
-    source = pa.BufferReader(content if stream else content[8:])
     try:
+        start = 0 if stream else _first_batch(content)
+        source = pa.BufferReader(pa.py_buffer(content).slice(start))
         while True:
             message = pa.ipc.read_message(source)
             if message.type == "record batch":
                 break
-    except (EOFError, pa.ArrowException):
+    except (EOFError, OSError, pa.ArrowException):
         return None
     data = bytes(message.metadata)
-
-    def number(at: int, size: int) -> int:
-        return int.from_bytes(data[at : at + size], "little", signed=size == 4)
-
-    def field(table: int, index: int) -> int:
-        """Return where a field of a table is, 0 if it is not there."""
-        layout = table - number(table, 4)
-        entry = 4 + 2 * index
-        offset = number(layout + entry, 2) if entry < number(layout, 2) else 0
-        return table + offset if offset else 0
-
-    root = number(0, 4)
-    header = field(root, 2)
-    batch = header + number(header, 4)
-    compression = field(batch, 3)
+    root = _number(data, 0, 4)
+    batch = _follow(data, _field(data, root, 2))
+    compression = _field(data, batch, 3)
     if not compression:
         return None
-    body = compression + number(compression, 4)
-    codec = field(body, 0)
+    codec = _field(data, _follow(data, compression), 0)
     return "zstd" if codec and data[codec] == 1 else "lz4"
+
+
+def _first_batch(content: bytes) -> int:
+    """Return where a file's first record batch begins, as its footer tells.
+
+    Not all programs write at the start what a reader from there would understand.
+    """
+    end = len(content) - len(b"ARROW1")
+    footer = content[end - 4 - _number(content, end - 4, 4) : end - 4]
+    blocks = _field(footer, _number(footer, 0, 4), 3)
+    if not blocks:
+        raise EOFError
+    vector = _follow(footer, blocks)
+    if not _number(footer, vector, 4):
+        raise EOFError
+    return _number(footer, vector + 4, 8)
+
+
+def _number(data: bytes, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "little", signed=size > 2)
+
+
+def _follow(data: bytes, at: int) -> int:
+    """Return where an offset points to."""
+    return at + _number(data, at, 4)
+
+
+def _field(data: bytes, table: int, index: int) -> int:
+    """Return where a field of a table is, 0 if it is not there."""
+    layout = table - _number(data, table, 4)
+    entry = 4 + 2 * index
+    offset = _number(data, layout + entry, 2) if entry < _number(data, layout, 2) else 0
+    return table + offset if offset else 0

@@ -70,6 +70,8 @@ def _cells(column: Any, delimiter: str) -> list[str]:
     if pa.types.is_boolean(column.type):
         words = {True: "true", False: "false", None: ""}
         return [words[value] for value in column.to_pylist()]
+    if pa.types.is_nested(column.type):
+        return [_quoted(text or "", delimiter) for text in _as_json(column)]
     shown = iter(write_plain(column.drop_null()))
     return [_quoted(next(shown), delimiter) if there.as_py() else "" for there in column.is_valid()]
 
@@ -77,6 +79,14 @@ def _cells(column: Any, delimiter: str) -> list[str]:
 def _quoted(text: str, delimiter: str) -> str:
     needed = any(character in text for character in (delimiter, '"', "\n", "\r"))
     return '"' + text.replace('"', '""') + '"' if needed else text
+
+
+def _as_json(column: Any) -> list[str | None]:
+    """Return lists or objects as text, as JSON lines have them."""
+    return [
+        None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+        for value in column.to_pylist()
+    ]
 
 
 def _json_lines(table: Any) -> Iterable[bytes]:
@@ -100,6 +110,8 @@ def _write_workbook(table: Any, buffer: io.BytesIO) -> None:
 def _for_workbook(column: Any) -> list[Any]:
     """Return cells that a workbook can hold: it knows neither time zones nor nested values."""
     kind = column.type
+    if pa.types.is_nested(kind):
+        return list(_as_json(column))
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.timestamp("us", tz=kind.tz), safe=False).cast(pa.timestamp("us"))
     held: list[Any] = column.to_pylist()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime
 import io
+import re
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from grapefill.errors import InputError, warn
 from grapefill.files.cells.formats import ColumnFormat
@@ -15,12 +19,13 @@ from grapefill.files.cells.marks import AMONG_NUMBERS
 from grapefill.files.cells.numbers import decimals_of
 from grapefill.files.cells.read import Context, TypedColumn, arrow_type, read_columns
 from grapefill.files.cells.write import write_values
+from grapefill.files.changes import find_missing
 from grapefill.files.table_file import TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from grapefill.files.changes import Changes
+    from grapefill.files.changes import Bools, Changes
     from grapefill.files.options import ReadOptions
     from grapefill.files.places import Place
 
@@ -28,6 +33,7 @@ __all__ = ["ExcelFile"]
 
 pa: Any = import_module("pyarrow")
 
+_FORMULA = re.compile(rb"<(\w+:)?f[\s/>]")
 # Parts of a workbook that openpyxl does not keep, and what people call them.
 _LOST = {
     "xl/charts/": "charts",
@@ -72,11 +78,13 @@ class ExcelFile(TableFile):
         if not self.rows:
             raise InputError(f"{self._title} has names but no rows: there is nothing to fill.")
         self._header = first if options.header else None
+        self._formulas = self._find_formulas()
         columns = self._read_columns()
         self.frame = pa.table([column.values for column in columns], names=list(self.names))
         self.formats = {
             name: column.format for name, column in zip(self.names, columns, strict=True)
         }
+        self._locked = self._find_locked()
 
     @property
     def _title(self) -> str:
@@ -119,6 +127,42 @@ class ExcelFile(TableFile):
             if used:
                 rows.append((number, used[-1], used[0]))
         return rows
+
+    def _find_formulas(self) -> set[tuple[int, int]]:
+        """Return row and column of the cells with a formula, which values alone do not show."""
+        with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
+            parts = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+            # A workbook takes long to open, and most have none.
+            if not any(_FORMULA.search(archive.read(name)) for name in parts):
+                return set()
+        cells = (cell for row in self._open(data_only=False).iter_rows() for cell in row)
+        return {(cell.row, cell.column) for cell in cells if cell.data_type == "f"}
+
+    def _find_locked(self) -> dict[int, Bools]:
+        """Return where columns have a formula without a result: missing, but never to be filled."""
+        locked = {}
+        for j in range(len(self.names)):
+            column = self.first_column + j
+            formula = np.array([(row, column) in self._formulas for row in self.rows])
+            if (found := formula & find_missing(self.frame.column(j))).any():
+                locked[j] = found
+        if locked:
+            counts = ", ".join(f"{int(v.sum()):,} in {self.names[j]!r}" for j, v in locked.items())
+            warn(
+                f"Cells of {self.name} hold a formula that has no result, or an error: {counts}. "
+                "The formulas stay and no value is filled in. If they should count as values, "
+                "open the workbook in Excel or LibreOffice, save it there, and try again."
+            )
+        return locked
+
+    def _allowed(self, changes: Changes) -> Changes:
+        """Leave the cells with a formula as they are."""
+        filled = {}
+        for j, (mask, values) in changes.filled.items():
+            free = ~self._locked[j] if j in self._locked else np.ones_like(mask)
+            if (mask & free).any():
+                filled[j] = (mask & free, values.filter(pa.array(free[mask])))
+        return replace(changes, filled=filled)
 
     def _checked_names(self, cells: Sequence[Any]) -> tuple[str, ...]:
         if not self.options.header:
@@ -182,6 +226,15 @@ class ExcelFile(TableFile):
         marks = self.options.marks
         return [None if _is_mark(cell, marks) else str(cell).strip() for cell in cells]
 
+    def _whole(self, changes: Changes) -> Any:
+        """Return all columns; another format holds no formulas."""
+        if self._locked:
+            warn(
+                f"Formulas of {self.name} that have no result cannot be written in another format: "
+                "their cells are empty there."
+            )
+        return super()._whole(changes)
+
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
         self._warn_of_losses()
         sheet = self._open(data_only=False)
@@ -189,6 +242,9 @@ class ExcelFile(TableFile):
             shape = self.formats[self.names[j]]
             column = self.first_column + j
             new = _for_cells(values, shape, text=self._holds_text(j))
+            if shape.type == "text":
+                own = self._not_text(j)
+                new = [own.get(text, text) for text in new]
             style = self._usual_style(sheet, column)
             for row, value in zip(_chosen(self.rows, mask), new, strict=True):
                 cell = sheet.cell(row, column)
@@ -198,8 +254,10 @@ class ExcelFile(TableFile):
         for j, mask in changes.erased.items():
             for row in _chosen(self.rows, mask):
                 sheet.cell(row, self.first_column + j).value = None
+        # Formulas without a result may stand beside the table.
+        last = max((column for _, column in self._formulas), default=0)
         for at, (name, added) in enumerate(changes.added):
-            column = self.first_column + len(self.names) + at
+            column = max(self.first_column + len(self.names), last + 1) + at
             if self._header is not None:
                 sheet.cell(self._header, column).value = name
             for row, value in zip(self.rows, added.to_pylist(), strict=True):
@@ -213,6 +271,11 @@ class ExcelFile(TableFile):
         cells = (self.sheet.cell(row, self.first_column + j).value for row in self.rows)
         found = next((cell for cell in cells if not _is_mark(cell, self.options.marks)), None)
         return isinstance(found, str)
+
+    def _not_text(self, j: int) -> dict[str, Any]:
+        """Return cells that a column of text holds as something else, such as times of day."""
+        cells = (self.sheet.cell(row, self.first_column + j).value for row in self.rows)
+        return {str(cell): cell for cell in cells if not isinstance(cell, str | None)}
 
     def _usual_style(self, sheet: Any, column: int) -> str | None:
         """Return the number format of most cells with a value."""

@@ -108,14 +108,15 @@ class JsonLinesFile(TableFile):
     def _typed(self, columns: dict[str, list[Any]]) -> dict[str, TypedColumn]:
         """Give every column its type: that of its values, or for texts what they say."""
         result: dict[str, TypedColumn | None] = {}
-        texts, names, nested = [], [], []
+        texts, names = [], []
+        self._nested: dict[str, int] = {}
         self._mixed: set[str] = set()
         marks = set(self.options.na)
-        for name, found in columns.items():
+        for place, (name, found) in enumerate(columns.items()):
             values = [None if _is_mark(value, marks) else value for value in found]
             kinds = {type(value) for value in values if value is not None}
             if kinds & {list, dict}:
-                nested.append(name)
+                self._nested[name] = place
                 continue
             result[name] = column = self._of_kinds(name, values, kinds)
             if column is None:
@@ -125,10 +126,10 @@ class JsonLinesFile(TableFile):
                     cells = [_as_json(value) for value in values]
                 names.append(name)
                 texts.append(pa.chunked_array([pa.array(cells, type=pa.string())]))
-        if nested:
+        if self._nested:
             warn(
                 f"These columns of {self.name} hold lists or objects and pass through unchanged: "
-                + ", ".join(map(repr, nested))
+                + ", ".join(map(repr, self._nested))
                 + "."
             )
         self._texts = set(names) - self._mixed
@@ -159,6 +160,22 @@ class JsonLinesFile(TableFile):
             shape = ColumnFormat("decimal", decimals=decimals_of(filter(None, floats)), fixed=False)
             return TypedColumn(pa.chunked_array([column]), shape)
         return None
+
+    def _whole(self, changes: Changes) -> Any:
+        """Return all columns; of those with lists or objects, which the frame lacks, the JSON."""
+        table = super()._whole(changes)
+        if not self._nested:
+            return table
+        warn(
+            f"Lists and objects of {self.name} are written as JSON text in another format: "
+            + ", ".join(map(repr, self._nested))
+            + "."
+        )
+        rows = [json.loads(self.lines[number]) for number in self.numbers]
+        for name, place in self._nested.items():
+            texts = pa.array([_as_json(row.get(name)) for row in rows], type=pa.string())
+            table = table.add_column(place, name, texts)
+        return table
 
     def _pieces(self, changes: Changes) -> Iterator[bytes]:
         names = self.frame.column_names

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import OutputError
 from grapefill.files.cells.formats import ColumnFormat
+from grapefill.files.cells.write import round_values
 from grapefill.files.changes import Changes, apply_changes
 from grapefill.files.options import ReadOptions
 from grapefill.files.places import (
@@ -95,16 +96,31 @@ class TableFile(ABC):
         """
         check_output(path, inputs=[self.place.path], overwrite=overwrite)
         changes = Changes.between(self.frame, table, erase=erase, name=self.name)
+        changes = replace(self._allowed(changes), formats=dict(formats or {}))
         target = self.check_target(path)
         if target.format == self.place.format:
-            pieces = self._pieces(replace(changes, formats=dict(formats or {})))
+            pieces = self._pieces(changes)
         else:
             from grapefill.files.convert import table_pieces
 
-            pieces = table_pieces(apply_changes(self.frame, changes), target)
+            pieces = table_pieces(self._whole(changes), target)
         with open_output(path) as file:
             for piece in pieces:
                 file.write(piece)
+
+    def _allowed(self, changes: Changes) -> Changes:
+        """Return the changes that the file lets itself be made."""
+        return changes
+
+    def _whole(self, changes: Changes) -> Any:
+        """Return all columns of the file with the changes made, for another format."""
+        known = self.formats | changes.formats
+        filled = {
+            j: (mask, round_values(values, known.get(self.frame.column_names[j])))
+            for j, (mask, values) in changes.filled.items()
+        }
+        added = [(name, round_values(column, known.get(name))) for name, column in changes.added]
+        return apply_changes(self.frame, replace(changes, filled=filled, added=added))
 
     @abstractmethod
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
@@ -126,6 +142,9 @@ class TableFile(ABC):
         target = Place.at(path)
         if target.path == STANDARD:
             return Place(STANDARD, self.place.format, "", self.place.suffix)
+        if target.suffix == self.place.suffix:
+            # Whatever it usually means, for this input it meant the input's format.
+            return replace(target, format=self.place.format)
         if target.format is None:
             raise OutputError(
                 f"Cannot tell what {target.path!r} should be from its suffix {target.suffix!r}. "

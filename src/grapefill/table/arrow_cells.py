@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grapefill.files.views import plain_type
 from grapefill.table.arrays import (
     Array,
     BoolArray,
@@ -232,10 +233,8 @@ def arrow_cells(column: Any, mark: Mark) -> ArrowCells:
 
 def take_rows(column: Any, rows: Any) -> Any:
     """Return some cells of a chunked array of any type, null where a row is null."""
-    if column.type == pa.string_view():
-        # Views are the one type without a kernel for it.
-        return column.cast(pa.large_string()).take(rows).cast(column.type)
-    return column.take(rows)
+    # Views are the one type without a kernel for it.
+    return column.cast(plain_type(column.type)).take(rows).cast(column.type)
 
 
 def _is_plain_text(kind: Any) -> bool:

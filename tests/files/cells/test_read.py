@@ -1,5 +1,6 @@
 """What columns of text are taken for."""
 
+import re
 import warnings
 
 import pyarrow as pa
@@ -48,7 +49,6 @@ def columns(expected=None, *, strict=True, **texts):
         (["-", "-"], "text"),
         (["1,5", "2"], "decimal"),
         (["1'234.5", "2"], "decimal"),
-        (["12%", "13%"], "text"),
         (["1", "a"], "text"),
     ],
 )
@@ -107,12 +107,40 @@ def test_a_wrong_cell_is_named():
         )
 
 
-def test_a_mark_among_words_is_named():
-    match = r"Column 'a' of 't.csv' is text, so that '-', in 2 cells, is taken for a value"
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["x", "-", "y", "-"], "'-', in 2 cells, is taken for a value. If it stands"),
+        (
+            ["x", "-", "y", ".", "-"],
+            "'-', in 2 cells, and '.', in 1 cell, are taken for values. If one stands",
+        ),
+    ],
+)
+def test_a_mark_among_words_is_named(texts, message):
+    with pytest.warns(GrapefillWarning, match=f"Column 'a' of 't.csv' is text, so that {message}"):
+        read_columns(["a"], [pa.chunked_array([texts])], Context("'t.csv'", lambda _: ""))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["12.5%", "8%", "1.25 %"],
+        ["$3.10", "$1,000.00", "3"],
+        ["3 €", "4,50\u00a0€", "-1 €"],
+        ["(4.5)", "3.5", "2"],
+        ["\u22124.5", "3.5", "\u22122"],
+    ],
+)
+def test_numbers_with_signs_around_them_are_named(texts):
+    match = rf"Column 'a' .* line 2 has {re.escape(repr(texts[0]))}. Remove the signs"
     with pytest.warns(GrapefillWarning, match=match):
-        read_columns(
-            ["a"], [pa.chunked_array([["x", "-", "y", "-"]])], Context("'t.csv'", lambda _: "")
+        (column,) = read_columns(
+            ["a"],
+            [pa.chunked_array([[*texts, None]])],
+            Context("'t.csv'", lambda row: f"line {row + 2}"),
         )
+    assert column.format.type == "text"
 
 
 EXPECTED = {

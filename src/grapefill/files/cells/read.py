@@ -46,6 +46,8 @@ pc: Any = import_module("pyarrow.compute")
 _SAMPLE = 1_000
 # So much of a column must be numbers for another text in it to be worth a warning.
 _MOSTLY = 0.75
+# What may stand around a number: percent, currencies, parentheses, another minus, spaces.
+_SIGNS = "%\u2030$€£¥₹()\u2212 \u00a0\u202f"
 # With fewer cells than that, the column at fit tells better how numbers are written.
 _ENOUGH = 20
 _EARLIEST, _LATEST = -62_000, 84_000  # days: the years 1800 to 2200
@@ -190,6 +192,7 @@ class _Reader:
             if found[0].format.type == "text":
                 self._warn_of_mixture()
                 self._warn_of_marks()
+                self._warn_of_signs()
             return found
         if expected.type == "text":
             return [self._text()]
@@ -330,11 +333,37 @@ class _Reader:
         found = self.texts.filter(pc.is_in(self.texts, value_set=pa.array(marks)))
         if not len(found) or len(found) == self.observed:
             return
-        text = found[0].as_py()
-        cells = "1 cell" if len(found) == 1 else f"{len(found):,} cells"
+        listed = [
+            f"{text!r}, in {count:,} cell{'s' if count > 1 else ''}"
+            for text, count in Counter(found.to_pylist()).most_common()
+        ]
+        words = (
+            "is taken for a value. If it" if len(listed) == 1 else "are taken for values. If one"
+        )
         warn(
-            f"Column {self.name!r} of {self.context.name} is text, so that {text!r}, in {cells}, "
-            "is taken for a value. If it stands for a missing cell, name it as a mark for missing."
+            f"Column {self.name!r} of {self.context.name} is text, so that "
+            f"{', and '.join(listed)}, {words} stands for a missing cell, name it as a mark for "
+            "missing."
+        )
+
+    def _warn_of_signs(self) -> None:
+        """Warn of numbers like ``12.5%`` or ``(3.10)``, which are not read as numbers."""
+        bare = [text.strip(_SIGNS) for text in self.sample]
+        good = [any(style.pattern.fullmatch(text) for style in STYLES) for text in bare]
+        signed = [
+            text
+            for text, inside, fine in zip(self.sample, bare, good, strict=True)
+            if fine and text != inside
+        ]
+        # With fewer, the note on a mixture tells.
+        few = len(signed) <= (1 - _MOSTLY) * len(self.sample)
+        if few or sum(good) < _MOSTLY * len(self.sample):
+            return
+        row = pc.index(self.texts, signed[0]).as_py()
+        warn(
+            f"Column {self.name!r} of {self.context.name} is text, since its numbers have signs "
+            f"around them: {self.context.where(row)} has {signed[0]!r}. Remove the signs, and "
+            "write minus as '-', if they are to be filled in as numbers."
         )
 
     def _unexpected(self, expected: ColumnFormat) -> InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from grapefill.files.cells.numbers import write_numbers
 if TYPE_CHECKING:
     from grapefill.files.cells.formats import ColumnFormat
 
-__all__ = ["write_plain", "write_values"]
+__all__ = ["round_values", "write_plain", "write_values"]
 
 pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
@@ -45,6 +46,31 @@ def write_values(values: Any, shape: ColumnFormat) -> list[str]:
     if shape.family == "boolean" and pa.types.is_boolean(kind):
         return [shape.words[0] if value else shape.words[1] for value in values.to_pylist()]
     return write_plain(values)
+
+
+def round_values(values: Any, shape: ColumnFormat | None) -> Any:
+    """Return new numbers as exact as they are when written like the others of their column.
+
+    Parameters
+    ----------
+    values : pyarrow.Array or pyarrow.ChunkedArray
+        The values; what are no decimals stay as they are.
+    shape : ColumnFormat or None
+        How the column is written, if that is known.
+
+    Examples
+    --------
+    >>> from grapefill.files.cells.formats import ColumnFormat
+    >>> price = ColumnFormat("decimal", decimal=",", decimals=2)
+    >>> round_values(pa.array([97.11499999999998, None]), price).to_pylist()
+    [97.11, None]
+    """
+    if shape is None or shape.family != "number" or not pa.types.is_floating(values.type):
+        return values
+    plain = replace(shape, decimal=".", thousands="")
+    written = iter(write_numbers(values.drop_null().to_pylist(), plain))
+    new = [float(next(written)) if there else None for there in values.is_valid().to_pylist()]
+    return pa.array(new, type=values.type)
 
 
 def write_plain(values: Any) -> list[str]:

@@ -15,7 +15,7 @@ from grapefill.files.cells.read import Context, read_columns
 from grapefill.files.cells.write import write_plain, write_values
 from grapefill.files.table_file import TableFile
 from grapefill.files.text.encoding import to_utf8
-from grapefill.files.text.sniff import find_dialect
+from grapefill.files.text.sniff import find_dialect, find_start
 from grapefill.files.text.splice import splice
 from grapefill.files.text.texts import column_texts, flat_texts
 from grapefill.files.text.tokens import BLOCK, Tokenizer
@@ -97,11 +97,12 @@ class DelimitedFile(TableFile):
         return self.tokenizer.rows(self._body, len(self.names))
 
     def _read_names(self) -> tuple[str, ...]:
-        first, stop = self.tokenizer.first_row()
+        start = find_start(self.content)
+        first, stop = self.tokenizer.first_row(start)
         texts = flat_texts(first).to_pylist()
         self._header_end = first.start + int(first.ends[-1])
         if not self.header:
-            self._body = 0
+            self._body = start
             return tuple(f"column {j + 1}" for j in range(len(texts)))
         self._body = stop
         names = tuple(text or f"Unnamed: {j}" for j, text in enumerate(texts))
@@ -171,7 +172,7 @@ class DelimitedFile(TableFile):
         """Refuse a suffix that promises another delimiter, too."""
         target = super().check_target(path)
         means = {".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(target.suffix, self.dialect.delimiter)
-        if means != self.dialect.delimiter:
+        if means != self.dialect.delimiter and target.suffix != self.place.suffix:
             raise OutputError(
                 f"Cannot write {target.path!r}: {self.name} is separated by "
                 f"{self.dialect.delimiter!r}, and its copy stays so. Give it the suffix "

@@ -9,8 +9,11 @@ from grapefill.errors import InputError
 
 __all__ = ["Encoding", "to_utf8"]
 
+# That of UTF-32 begins with that of UTF-16, so it comes first.
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
@@ -51,7 +54,7 @@ def to_utf8(content: bytes, encoding: str | None, name: str) -> tuple[bytes, Enc
         The file.
     encoding : str or None
         The encoding, as Python calls it. None finds it out: a byte order mark tells, then UTF-16
-        by its zeros, then UTF-8 if all of it is valid, then cp1252 and latin-1.
+        or UTF-32 by its zeros, then UTF-8 if all of it is valid, then cp1252 and latin-1.
     name : str
         What to call the file in a message.
 
@@ -88,6 +91,11 @@ def _detect(content: bytes, name: str) -> Encoding:
     start = content[:4096]
     if b"\0" in start:
         half = len(start) // 4
+        # Two of four bytes are zero in all of UTF-32 but its rarest characters.
+        for codec, first in (("utf-32-le", 2), ("utf-32-be", 0)):
+            zeros = start[first::4] + start[first + 1 :: 4]
+            if zeros.count(0) > half and len(content) % 4 == 0:
+                return Encoding(codec)
         for codec, zeros in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
             if zeros.count(0) > half and len(content) % 2 == 0:
                 return Encoding(codec)
@@ -118,7 +126,8 @@ def _named(encoding: str, content: bytes) -> Encoding:
     for bom, owner in _BOMS:
         if content.startswith(bom) and owner.startswith(codec):
             return Encoding(owner, bom)
-    return Encoding("utf-16-le" if codec == "utf-16" else codec)
+    # Python would write a byte order mark in front of every piece of the file.
+    return Encoding(f"{codec}-le" if codec in ("utf-16", "utf-32") else codec)
 
 
 def _is_utf8(content: bytes) -> bool:

@@ -13,7 +13,7 @@ from grapefill.errors import InputError
 from grapefill.files.changes import Changes
 from grapefill.files.places import Place, open_output
 from grapefill.files.text.delimited import DelimitedFile
-from grapefill.files.text.sniff import find_dialect
+from grapefill.files.text.sniff import find_dialect, find_start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -139,12 +139,13 @@ def _last_end(content: bytes, dialect: Dialect) -> int:
 
 
 def _first_record(content: bytes, dialect: Dialect) -> bytes:
-    """Return the line of names with its end, as it is written."""
+    """Return the line of names with its end, and what stands before it, as it is written."""
     data = np.frombuffer(content[: 1 << 20], dtype=np.uint8)
     ends = np.flatnonzero(data == ord(dialect.newline))
     if dialect.quote:
         quotes = np.flatnonzero(data == ord(dialect.quote))
         ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    ends = ends[ends >= find_start(content)]
     return content[: int(ends[0]) + 1]
 
 

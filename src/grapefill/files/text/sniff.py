@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
 
     from grapefill.files.options import ReadOptions
 
-__all__ = ["find_dialect"]
+__all__ = ["find_dialect", "find_start"]
 
+# What Excel takes from a first line, and writes there at times.
+_SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([^\w\s"]|[\t ])"?(?:\r\n|\n|\r)', re.IGNORECASE)
 _FIRST, _MOST = 1 << 16, 1 << 22
 _FEWEST_LINES = 20
 
@@ -25,7 +28,8 @@ def find_dialect(content: bytes, options: ReadOptions, suffix: str) -> Dialect:
     r"""Return how a file is written.
 
     The delimiter is the one that gives the first rows the same number of cells, more than one; of
-    several the one that gives the most. The file's suffix decides between equals.
+    several the one that gives the most. The file's suffix decides between equals. A first line
+    like ``sep=;`` says it.
 
     Parameters
     ----------
@@ -46,12 +50,26 @@ def find_dialect(content: bytes, options: ReadOptions, suffix: str) -> Dialect:
     plain = Dialect(quote=quote, newline=find_newline(content))
     if options.delimiter is not None:
         return replace(plain, delimiter=check_character("delimiter", options.delimiter))
+    if said := _SEP.match(content):
+        return replace(plain, delimiter=said[1].decode())
     sample = _first_lines(content, plain.newline.encode())
     likely = {".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(suffix)
     order = sorted(DELIMITERS, key=lambda delimiter: delimiter != likely)
     scores = [(_score(sample, replace(plain, delimiter=d)), -at) for at, d in enumerate(order)]
     best, at = max(scores)
     return replace(plain, delimiter=order[-at] if best > (0, 0) else order[0])
+
+
+def find_start(content: bytes) -> int:
+    r"""Return where the rows begin: behind a first line like ``sep=;``, if there is one.
+
+    Examples
+    --------
+    >>> find_start(b"sep=;\na;b\n"), find_start(b"a;b\n")
+    (6, 0)
+    """
+    said = _SEP.match(content)
+    return said.end() if said else 0
 
 
 def _first_lines(content: bytes, newline: bytes) -> bytes:

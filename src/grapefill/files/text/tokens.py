@@ -127,9 +127,9 @@ class Tokenizer:
         self._data = np.frombuffer(content, dtype=np.uint8)
         self._careful = False
 
-    def first_row(self) -> tuple[Rows, int]:
+    def first_row(self, start: int = 0) -> tuple[Rows, int]:
         """Return the first row that is not blank, with however many cells it has, and its end."""
-        for piece, separators in self._pieces(0, rows_wanted=1):
+        for piece, separators in self._pieces(start, rows_wanted=1):
             ends = np.flatnonzero(separators.ends_row)
             firsts = np.concatenate([[0], ends[:-1] + 1])
             starts, stops = _cells(piece, separators)
@@ -241,6 +241,8 @@ class Tokenizer:
             if found > columns
             else "Add the missing delimiters"
         )
+        if self.content.startswith(b"#"):
+            hint = "If the lines at the start that begin with '#' are comments, remove them"
         return InputError(
             f"Line {self.line_of(position)} of {self.name} has {cells}, but the first line has "
             f"{columns}. {hint}, or name the delimiter if it is not {self.dialect.delimiter!r}."
