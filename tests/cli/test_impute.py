@@ -1,11 +1,14 @@
 """impute, fit and apply: a filled file, a model, a summary."""
 
+import math
 import re
 import subprocess
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from grapefill.cli.columns import Plan
 from grapefill.files import read_table
 
 
@@ -99,6 +102,28 @@ def test_columns(cli, houses, quick, tmp_path):
             assert float(new[6]) >= 30000
     assert re.search(r"sold +passthrough +0 of \d+", result.out)
     assert re.search(r"rooms +categorical", result.out)
+
+
+def test_limits_are_no_values(cli, make_csv, quick):
+    table = [[str(k), str(2 * k) if k % 4 else "", ""] for k in range(40)]
+    path = make_csv("holes.csv", table, ["a", "x", "none"])
+    limits = ("--bounds", "x=0:5", "--bounds", "none=0:5")
+    result = cli("impute", path, "--ignore", "x", *limits, *quick)
+    assert result.code == 1
+    assert "--bounds and --ignore both name the column 'x'" in result.err
+    # A column without any value stays empty, too.
+    assert cli("impute", path, *limits, *quick).code == 0
+    filled = path.with_name("holes-filled.csv").read_text().splitlines()[1:]
+    assert all(line.split(",")[1] and line.endswith(",") for line in filled)
+
+
+def test_what_is_left_empty_is_not_held():
+    before = pa.table({"x": [None, float("nan"), 9.0, None]})
+    after = pa.table({"x": [None, float("nan"), 9.0, 7.0]})
+    held = Plan(bounds={"x": (0.0, 5.0)}).hold(before, after)["x"].to_pylist()
+    assert held[0] is None
+    assert math.isnan(held[1])
+    assert held[2:] == [9.0, 5.0]
 
 
 def test_levels(cli, make_csv, rows, quick, tmp_path):

@@ -88,6 +88,11 @@ class Plan:
         bounds = dict(_read_bounds(given, names) for given in columns.bounds)
         for name in bounds:
             _require_numbers(file.frame[name], name)
+            if kinds.get(name) == "passthrough":
+                raise ConfigError(
+                    f"--bounds and --ignore both name the column {name!r}, which is not filled in "
+                    "then. Choose one of them."
+                )
         return cls(kinds, levels, bounds)
 
     def without_empty(self, file: TableFile) -> Plan:
@@ -134,9 +139,10 @@ class Plan:
 
     def hold(self, before: Any, after: Any) -> Any:
         """Return a filled table with what was filled in held within the bounds."""
+        pa: Any = import_module("pyarrow")
         pc: Any = import_module("pyarrow.compute")
         for name, (lower, upper) in self.bounds.items():
-            if name not in after.column_names:
+            if name not in after.column_names or pa.types.is_null(after[name].type):
                 continue
             column = after[name]
             held = column
@@ -144,7 +150,9 @@ class Plan:
                 held = pc.max_element_wise(held, _scalar(lower, column, up=True))
             if upper is not None:
                 held = pc.min_element_wise(held, _scalar(upper, column, up=False))
-            held = pc.if_else(pc.is_null(before[name], nan_is_null=True), held, column)
+            hole, empty = (pc.is_null(each, nan_is_null=True) for each in (before[name], column))
+            # The limits would take the place of what was left empty.
+            held = pc.if_else(pc.and_not(hole, empty), held, column)
             at = after.column_names.index(name)
             after = after.set_column(at, after.schema.field(at), held.cast(column.type))
         return after
