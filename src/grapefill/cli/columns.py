@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from grapefill.estimator import GrapeEstimator
     from grapefill.files import TableFile
 
-__all__ = ["Plan", "find_columns", "select_columns", "text_columns"]
+__all__ = ["Plan", "find_columns", "listed", "select_columns", "text_columns"]
 
 
 class Rows(Protocol):
@@ -69,10 +69,10 @@ class Plan:
         named["ordinal"] = []
         levels: dict[str, list[str]] = {}
         for given in columns.ordinal:
-            name, equals, listed = given.partition("=")
+            name, equals, order = given.partition("=")
             if equals and given not in names:
                 (name,) = find_columns([name], names, "--ordinal")
-                levels[name] = [level.strip() for level in listed.split(",")]
+                levels[name] = [level.strip() for level in order.split(",")]
                 named["ordinal"].append(name)
             else:
                 named["ordinal"] += find_columns([given], names, "--ordinal")
@@ -106,8 +106,7 @@ class Plan:
             raise InputError(f"{file.name} has no values at all: there is nothing to learn from.")
         new = [name for name in empty if self.kinds.get(name) != "passthrough"]
         if new:
-            listed = ", ".join(map(repr, new[:10])) + (", ..." if len(new) > 10 else "")
-            warn(f"These columns have no value and stay empty: {listed}.")
+            warn(f"These columns have no value and stay empty: {listed(new)}.")
         return Plan(self.kinds | dict.fromkeys(empty, "passthrough"), self.levels, self.bounds)
 
     def prepare(self, file: Rows) -> Any:
@@ -196,7 +195,7 @@ def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> lis
             if part not in names:
                 close = difflib.get_close_matches(part, names, 1)
                 hint = (
-                    f"Did you mean {close[0]!r}?" if close else f"The columns are {_listed(names)}."
+                    f"Did you mean {close[0]!r}?" if close else f"The columns are {listed(names)}."
                 )
                 raise InputError(f"{option} names the column {part!r}, which is not there. {hint}")
             found.append(part)
@@ -216,13 +215,14 @@ def select_columns(estimator: GrapeEstimator, table: Any, name: str) -> Any:
     lacking = [each for each in wanted if each not in known]
     if lacking:
         raise InputError(
-            f"{name} lacks columns that the model was made from: {_listed(lacking)}. Add them; "
+            f"{name} lacks columns that the model was made from: {listed(lacking)}. Add them; "
             "they may be empty."
         )
     return table.select(wanted)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the first of some names, for a message."""
     return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
 
 

@@ -11,7 +11,13 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Ray, Reading, Running, Training
 from grapefill.cli.columns import Plan, text_columns
-from grapefill.cli.draws import draw_paths, interval_paths, write_draws, write_interval
+from grapefill.cli.draws import (
+    draw_paths,
+    earlier_draws,
+    interval_paths,
+    write_draws,
+    write_interval,
+)
 from grapefill.cli.stream import apply_to_folder, open_source, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
@@ -101,12 +107,27 @@ def impute(
 
     terminal = Terminal.current(quiet=running.quiet)
     if streams(data):
-        _impute_folder(data, output, model, report, indicator, training, columns, reading, running)
+        tables = {
+            "--report": report,
+            "--draws": draws,
+            "--out-dir": out_dir,
+            "--interval": interval,
+        }
+        for option, value in tables.items():
+            if value is not None:
+                raise ConfigError(
+                    f"{option} needs the whole table in memory, and {data!r} is filled some rows "
+                    "at a time. Leave it out."
+                )
+        _impute_folder(data, output, model, indicator, training, columns, reading, running)
         return
     output = default_output(data, "filled") if output is None else output
     drawn, ends = draw_paths(data, draws, out_dir), interval_paths(output, interval)
-    outputs = (output, model, report, *drawn, *ends)
+    others = (output, model, report, *ends)
+    # A folder that is not there yet has no files that could be in the way.
+    outputs = (*others, *drawn) if out_dir is not None and Path(out_dir).is_dir() else others
     check_outputs(*outputs, inputs=[data], overwrite=running.overwrite)
+    earlier = earlier_draws(drawn, (data, *others), overwrite=running.overwrite)
     started = time.perf_counter()
     file, plan, table = _open(data, columns, reading, terminal)
     file.check_target(output)
@@ -116,7 +137,9 @@ def impute(
     page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)
     ends = write_interval(imputer, file, plan, table, ends, coverage=interval)
-    write_draws(imputer, file, plan, table, drawn, seed=training.seed, terminal=terminal)
+    write_draws(
+        imputer, file, plan, table, drawn, earlier=earlier, seed=training.seed, terminal=terminal
+    )
     if model is not None:
         imputer.save(model, notes=_notes(file.types, plan, reading))
     if report is not None and page is not None:
@@ -183,7 +206,6 @@ def _impute_folder(  # noqa: PLR0917 - the options of the command, in their orde
     data: str,
     output: str | None,
     model: str | None,
-    report: str | None,
     indicator: bool,
     training: Training,
     columns: Columns,
@@ -192,8 +214,6 @@ def _impute_folder(  # noqa: PLR0917 - the options of the command, in their orde
 ) -> None:
     """Learn from a folder of Parquet files and fill them."""
     terminal = Terminal.current(quiet=running.quiet)
-    if report is not None:
-        raise ConfigError("A report is of a table in memory, and cannot be made of a folder.")
     if not Path(data).is_dir():
         raise ConfigError(
             f"{data!r} is too large for memory. Use 'grapefill fit' and 'grapefill apply', which "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
-from grapefill.cli.columns import Plan, find_columns, select_columns, text_columns
+from grapefill.cli.columns import Plan, find_columns, listed, select_columns, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
     check_outputs,
@@ -196,8 +196,7 @@ def _common_columns(table: Any, other: TableFile, file: TableFile) -> Any:
     if len(lacking) == table.num_columns:
         raise InputError(f"{other.name} has none of the columns of {file.name} to predict from.")
     if lacking:
-        listed = ", ".join(map(repr, lacking[:10])) + (", ..." if len(lacking) > 10 else "")
-        warn(f"These columns are not in {other.name} and are not used: {listed}.")
+        warn(f"These columns are not in {other.name} and are not used: {listed(lacking)}.")
     return table.drop_columns(lacking) if lacking else table
 
 
