@@ -181,6 +181,14 @@ def test_bad_options(cli, houses, quick, options, message):
     assert message in result.err
 
 
+def test_intervals_need_held_out_cells(cli, houses, monkeypatch, tmp_path):
+    monkeypatch.setattr("grapefill.cli.impute.train", None)
+    result = cli("impute", houses, "--interval", "0.9", "--preset", "paper")
+    assert result.code == 1
+    assert "Add --set validation=0.1 --set rejoin=0.8, or choose another --preset." in result.err
+    assert sorted(tmp_path.iterdir()) == [houses]
+
+
 def test_bad_folders(cli, draws, tmp_path):
     formula = ("--formula", "price ~ area")
     assert "is not a folder" in cli("pool", tmp_path / "nowhere", *formula).err

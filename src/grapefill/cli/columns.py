@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from grapefill.cli.arguments import Columns
     from grapefill.estimator import GrapeEstimator
     from grapefill.files import TableFile
+    from grapefill.imputer import GrapeImputer
 
-__all__ = ["Plan", "find_columns", "listed", "select_columns", "text_columns"]
+__all__ = [
+    "Plan",
+    "complete",
+    "fill_rows",
+    "find_columns",
+    "listed",
+    "select_columns",
+    "text_columns",
+]
 
 
 class Rows(Protocol):
@@ -205,20 +214,44 @@ def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> lis
 def select_columns(estimator: GrapeEstimator, table: Any, name: str) -> Any:
     """Return the columns of a table that a model was made from, in their order.
 
+    Columns that it did not learn from, such as ignored ones, may be lacking; see `complete`.
+
     Raises
     ------
     InputError
-        If some are not there.
+        If others are not there.
     """
-    wanted = [str(each) for each in estimator.schema_.names or table.column_names]
+    names = estimator.schema_.names
+    if names is None:
+        return table
     known = set(table.column_names)
-    lacking = [each for each in wanted if each not in known]
+    lacking = [str(names[j]) for j in estimator.schema_.features if str(names[j]) not in known]
     if lacking:
         raise InputError(
             f"{name} lacks columns that the model was made from: {listed(lacking)}. Add them; "
             "they may be empty."
         )
+    return table.select([str(each) for each in names if str(each) in known])
+
+
+def complete(estimator: GrapeEstimator, table: Any) -> Any:
+    """Return a table with columns that it may lack, without any value, as the model asks for."""
+    pa: Any = import_module("pyarrow")
+    wanted = [str(each) for each in estimator.schema_.names or table.column_names]
+    known = set(table.column_names)
+    for name in wanted:
+        if name not in known:
+            table = table.append_column(name, pa.nulls(table.num_rows))
     return table.select(wanted)
+
+
+def fill_rows(imputer: GrapeImputer, plan: Plan, table: Any) -> Any:
+    """Return a table of `select_columns` filled, with what was filled in held within the bounds."""
+    whole = complete(imputer, table)
+    added = set(whole.column_names) - set(table.column_names)
+    filled = imputer.transform(whole)
+    filled = filled.select([name for name in filled.column_names if name not in added])
+    return plan.hold(table, filled)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Reading, Running
+from grapefill.cli.arguments import Reading, Running, Training, read_settings
 from grapefill.cli.columns import listed
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from grapefill.files import TableFile
     from grapefill.imputer import GrapeImputer
     from grapefill.uncertainty.pooling import Pooled
+    from grapefill.uncertainty.tables import Interval
 
 __all__ = [
     "POOL_EXAMPLES",
@@ -32,6 +33,7 @@ __all__ = [
     "earlier_draws",
     "interval_paths",
     "pool",
+    "require_held_out",
     "write_draws",
     "write_interval",
 ]
@@ -142,6 +144,18 @@ def interval_paths(output: str, interval: float | None) -> list[str]:
     return [*ends, str(sets.with_name(sets.name.partition(".")[0] + ".csv"))]
 
 
+def require_held_out(training: Training) -> None:
+    """Refuse intervals after a training that holds out no cells, from which they are learned."""
+    from grapefill.training.config import get_preset
+
+    preset = get_preset(training.preset).change(**read_settings(training.change))
+    if preset.training.validation == 0:
+        raise ConfigError(
+            "--interval is learned from cells that are held out of training, and there would be "
+            "none. Add --set validation=0.1 --set rejoin=0.8, or choose another --preset."
+        )
+
+
 def write_draws(
     imputer: GrapeImputer,
     file: TableFile,
@@ -177,19 +191,12 @@ def write_draws(
 
 
 def write_interval(
-    imputer: GrapeImputer,
-    file: TableFile,
-    plan: Plan,
-    table: Any,
-    paths: list[str],
-    *,
-    coverage: float | None,
+    intervals: Interval | None, file: TableFile, plan: Plan, table: Any, paths: list[str]
 ) -> list[str]:
     """Write the ends of intervals, and sets of categories if any is missing; return the files."""
-    if not paths or coverage is None:
+    if intervals is None:
         return []
     *bounds, sets = paths
-    intervals = imputer.interval(table, coverage)
     for path, end in zip(bounds, intervals, strict=True):
         file.write(path, plan.hold(table, end), overwrite=True)
     if not intervals.sets:

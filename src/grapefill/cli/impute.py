@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Ray, Reading, Running, Training
-from grapefill.cli.columns import Plan, text_columns
+from grapefill.cli.columns import Plan, fill_rows, text_columns
 from grapefill.cli.draws import (
     draw_paths,
     earlier_draws,
     interval_paths,
+    require_held_out,
     write_draws,
     write_interval,
 )
@@ -123,6 +124,8 @@ def impute(
         return
     output = default_output(data, "filled") if output is None else output
     drawn, ends = draw_paths(data, draws, out_dir), interval_paths(output, interval)
+    if interval is not None:
+        require_held_out(training)
     others = (output, model, report, *ends)
     # A folder that is not there yet has no files that could be in the way.
     outputs = (*others, *drawn) if out_dir is not None and Path(out_dir).is_dir() else others
@@ -134,9 +137,10 @@ def impute(
     checkpoint = training.checkpoint(model)
     imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     filled = fill(imputer, plan, table, terminal)
+    intervals = None if interval is None else imputer.interval(table, interval)
     page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)
-    ends = write_interval(imputer, file, plan, table, ends, coverage=interval)
+    ends = write_interval(intervals, file, plan, table, ends)
     write_draws(
         imputer, file, plan, table, drawn, earlier=earlier, seed=training.seed, terminal=terminal
     )
@@ -284,8 +288,11 @@ def _fit(
 
 def fill(imputer: GrapeImputer, plan: Plan, table: Any, terminal: Terminal) -> Any:
     """Return a table filled, some rows after the other."""
-    filled = in_slices(terminal, "Filling", table, imputer.transform, join_tables)
-    return plan.hold(table, filled)
+
+    def work(rows: Any) -> Any:
+        return fill_rows(imputer, plan, rows)
+
+    return in_slices(terminal, "Filling", table, work, join_tables)
 
 
 def _notes(types: dict[str, Any], plan: Plan, reading: Reading) -> dict[str, Any]:

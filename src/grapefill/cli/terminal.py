@@ -41,6 +41,9 @@ PHRASES = {
     "Allow quotes.": "Leave out --no-quotes.",
     "or name its encoding": "or add --encoding",
     ", or pass an imputer.": ".",
+    'Fit with settings={"validation": 0.1, "rejoin": 0.8}, or another preset.': (
+        "Add --set validation=0.1 --set rejoin=0.8, or choose another --preset."
+    ),
     "Call its item() for a number of Python.": "",
 }
 # The first steps take longer than others, and say little about how long the rest will take.
