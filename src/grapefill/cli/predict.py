@@ -80,10 +80,10 @@ def predict(
     terminal = Terminal.current(quiet=running.quiet)
     output = default_output(new, "predicted") if output is None else output
     check_outputs(output, model, inputs=[data, new], overwrite=running.overwrite)
-    file = open_table(data, reading, text_columns(columns), terminal)
+    file = open_table(data, reading, text_columns(columns), terminal, beside=new)
     (target,) = find_columns([target], file.frame.column_names, "--target")
     types = {name: shape for name, shape in file.types.items() if name != target}
-    other = open_table(new, reading, types, terminal)
+    other = open_table(new, reading, types, terminal, beside=data)
     other.check_target(output)
     plan = Plan.make(columns, file)
     _check_plan(plan, target)

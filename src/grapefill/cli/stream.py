@@ -294,8 +294,10 @@ def fingerprint_of_file(path: str) -> str:
 def open_source(data: str, columns: Columns, reading: Reading) -> tuple[BatchSource, Plan]:
     """Return the rows of a folder of Parquet files as the options say, and a plan for them."""
     from grapefill.cli.columns import Plan
+    from grapefill.cli.work import check_reading
     from grapefill.files.batches import MappedSource, ParquetSource, parquet_files
 
+    check_reading(reading, "parquet")
     source = ParquetSource(parquet_files(data), repr(data))
     assert source.schema is not None
     plan = Plan.make(columns, _Part(source.schema.empty_table(), source.name))
