@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from grapefill.cli.arguments import read_limits
 from grapefill.errors import ConfigError, InputError, warn
 
 if TYPE_CHECKING:
@@ -82,6 +83,12 @@ class Plan:
             if equals and given not in names:
                 (name,) = find_columns([name], names, "--ordinal")
                 levels[name] = [level.strip() for level in order.split(",")]
+                twice = [level for level in levels[name] if levels[name].count(level) > 1]
+                if twice:
+                    raise ConfigError(
+                        f"--ordinal lists the level {twice[0]!r} of column {name!r} twice. List "
+                        "every level once, from the lowest to the highest."
+                    )
                 named["ordinal"].append(name)
             else:
                 named["ordinal"] += find_columns([given], names, "--ordinal")
@@ -260,21 +267,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _read_bounds(given: str, names: Sequence[str]) -> tuple[str, tuple[float | None, float | None]]:
-    name, equals, limits = given.rpartition("=")
-    lower, colon, upper = limits.partition(":")
-    try:
-        if not equals or not colon:
-            raise ValueError
-        low = float(lower) if lower.strip() else None
-        high = float(upper) if upper.strip() else None
-    except ValueError:
-        raise ConfigError(
-            f"--bounds cannot be {given!r}. Write it like age=0:120, or price=0: for one limit."
-        ) from None
-    if low is not None and high is not None and low > high:
-        raise ConfigError(f"--bounds {given!r} has its lower limit above its upper one.")
+    name, limits = read_limits(given)
     (found,) = find_columns([name], names, "--bounds")
-    return found, (low, high)
+    return found, limits
 
 
 def _require_numbers(column: Any, name: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, File, Output, Ray, Reading, Running, Training
+from grapefill.cli.arguments import Columns, File, Output, Ray, Reading, Running, Training, Whole
 from grapefill.cli.columns import Plan, fill_rows, text_columns
 from grapefill.cli.draws import (
     draw_paths,
@@ -30,7 +30,7 @@ from grapefill.cli.work import (
     remove_checkpoint,
     train,
 )
-from grapefill.errors import ConfigError
+from grapefill.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
     from grapefill.files import TableFile
@@ -70,7 +70,7 @@ def impute(
     model: Annotated[str | None, Parameter(name=["--model", "-m"], metavar="FILE")] = None,
     report: Annotated[str | None, Parameter(name=["--report", "-r"], metavar="FILE")] = None,
     indicator: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    draws: int | None = None,
+    draws: Whole | None = None,
     out_dir: Annotated[str | None, Parameter(metavar="FOLDER")] = None,
     interval: float | None = None,
     training: Training = Training(),
@@ -126,6 +126,11 @@ def impute(
     drawn, ends = draw_paths(data, draws, out_dir), interval_paths(output, interval)
     if interval is not None:
         require_held_out(training)
+    if report is not None and Path(report).suffix.lower() not in ("", ".html", ".htm"):
+        raise OutputError(
+            f"The report is a page of HTML, which {report!r} would not be opened as. Name it with "
+            "'.html' at the end."
+        )
     others = (output, model, report, *ends)
     # A folder that is not there yet has no files that could be in the way.
     outputs = (*others, *drawn) if out_dir is not None and Path(out_dir).is_dir() else others
