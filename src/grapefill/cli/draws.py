@@ -70,7 +70,7 @@ def draw_paths(data: str, draws: int | None, folder: str | None) -> list[str]:
 
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that could not be made, without making it."""
-    there = next(place for place in (folder, *folder.parents) if place.exists())
+    there = next(place for place in (folder, *folder.parents) if os.access(place, os.F_OK))
     if not there.is_dir():
         raise OutputError(
             f"--out-dir cannot be {str(folder)!r}: {str(there)!r} is a file. Choose another folder."
