@@ -17,7 +17,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(INSTALLED)  ## Fill a real table and show it before and after
-	$(BIN)/grapefill demo --folder demo-output
+	$(BIN)/grapefill demo --folder demo-output --overwrite
 
 test: lint  ## Lint, check types, run every test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto

@@ -77,6 +77,79 @@ def test_bounds_hold_in_draws(cli, houses, quick):
         assert all(60_000 <= value <= 70_000 for value in filled)
 
 
+def test_draws_of_an_earlier_run(cli, draws, houses, quick):
+    """They are never pooled with later ones, and never lost before those are there."""
+    before = {path: path.read_bytes() for path in draws.iterdir()}
+    more = ("-o", houses.with_name("more.csv"), "--out-dir", draws)
+    # Names are padded to the same width, so that none of them is in the way of another.
+    result = cli("impute", houses, "--draws", "12", *more, *quick)
+    assert result.code == 1
+    assert "has draws of an earlier run, such as 'imputation-1.csv'" in result.err
+    assert {path: path.read_bytes() for path in draws.iterdir()} == before
+    assert not houses.with_name("more.csv").exists()
+    (draws / "imputation-notes.txt").write_text("mine")
+    result = cli("impute", houses, "--draws", "2", *more, "--overwrite", *quick)
+    assert result.code == 0
+    assert "Removed 1 draw of an earlier run" in result.err
+    assert sorted(path.name for path in draws.iterdir()) == [
+        "imputation-1.csv",
+        "imputation-2.csv",
+        "imputation-notes.txt",
+    ]
+
+
+def test_no_other_file_is_taken_for_a_draw(cli, houses, quick):
+    data = houses.rename(houses.with_name("imputation-7.csv"))
+    options = ("--draws", "2", "--out-dir", houses.parent, "--overwrite")
+    result = cli("impute", data, *options, *quick)
+    assert result.code == 1
+    assert "imputation-7.csv' would be taken for a draw" in result.err
+    assert data.exists()
+
+
+def test_no_folder_of_a_command_that_is_refused(cli, houses, quick, tmp_path):
+    folder = tmp_path / "a" / "b"
+    options = ("--draws", "2", "--out-dir", folder)
+    assert cli("impute", houses, *options, "--ignore", "nothing", *quick).code == 1
+    assert cli("impute", houses, *options, "--set", "depth=1", *quick).code == 1
+    assert sorted(tmp_path.iterdir()) == [houses]
+    assert cli("impute", houses, *options, *quick).code == 0
+    assert len(list(folder.iterdir())) == 2
+    result = cli("impute", houses, "--draws", "2", "--out-dir", houses / "b", *quick)
+    assert result.code == 1
+    assert "houses.csv' is a file. Choose another folder." in result.err
+
+
+def test_pool_takes_draws_only(cli, draws, houses):
+    for name in (".DS_Store", "notes.txt", "data-filled.csv"):
+        (draws / name).write_bytes(b"\0\1")
+    result = cli("pool", draws, "--formula", "price ~ np.log(area)")
+    assert result.code == 0, result.err
+    assert "3 tables were pooled." in result.out
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("", "has no two sides"),
+        ("price", 'Write it like "price ~ area + rooms"'),
+        ("price ~", "has no two sides"),
+        ("price ~ log(area)", "no column 'log', nor a function"),
+        # Names of the program are no names of a formula.
+        ("price ~ family", "there is no column 'family'"),
+        ("price ~ area +", "the expression ended"),
+        ("price ~ C(area, 3)", "cannot be fitted: tuple index out of range"),
+    ],
+)
+def test_bad_formulas(cli, houses, formula, message):
+    for number in (1, 2):
+        houses.with_name(f"imputation-{number}.csv").write_bytes(houses.read_bytes())
+    result = cli("pool", houses.parent, "--formula", formula)
+    assert result.code == 1
+    assert message in result.err
+    assert "should not have" not in result.err
+
+
 def test_pool(cli, draws):
     result = cli("pool", draws, "--formula", "price ~ area + C(heating)")
     assert result.code == 0
@@ -108,9 +181,19 @@ def test_bad_options(cli, houses, quick, options, message):
     assert message in result.err
 
 
+def test_intervals_need_held_out_cells(cli, houses, monkeypatch, tmp_path):
+    monkeypatch.setattr("grapefill.cli.impute.train", None)
+    result = cli("impute", houses, "--interval", "0.9", "--preset", "paper")
+    assert result.code == 1
+    assert "Add --set validation=0.1 --set rejoin=0.8, or choose another --preset." in result.err
+    assert sorted(tmp_path.iterdir()) == [houses]
+
+
 def test_bad_folders(cli, draws, tmp_path):
     formula = ("--formula", "price ~ area")
     assert "is not a folder" in cli("pool", tmp_path / "nowhere", *formula).err
     (tmp_path / "empty").mkdir()
+    assert "has no draws" in cli("pool", tmp_path / "empty", *formula).err
+    (tmp_path / "empty" / "imputation-1.csv").touch()
     assert "needs at least 2" in cli("pool", tmp_path / "empty", *formula).err
     assert "cannot be fitted" in cli("pool", draws, "--formula", "price ~ nothing").err

@@ -66,6 +66,13 @@ def test_version(cli):
         (["fit", "a.csv"], "--model"),
         (["impute", "a.csv", "b.csv"], "One argument too many: b.csv."),
         (["impute", "a.csv", "--seed", "-1"], "Must be >= 0"),
+        (["impute", "a.csv", "--seed", "1.5"], "--seed: 1.5 is not a whole number"),
+        (["impute", "a.csv", "--draws", "two"], "--draws"),
+        (["impute", "a.csv", "--time-limit", "soon"], "Write it like 90, 90s, 5m or 1h"),
+        (["impute", "a.csv", "--checkpoint-every", "x"], '"x" for --checkpoint-every'),
+        (["impute", "a.csv", "--set", "max_steps"], "Write it like max_steps=500"),
+        (["impute", "a.csv", "--bounds", "area"], '"area" for --bounds'),
+        (["impute", "a.csv", "--bounds", "area=9:1"], "its lower limit above its upper one"),
     ],
 )
 def test_what_is_not_understood(cli, arguments, words):
@@ -84,21 +91,25 @@ def test_what_is_not_understood(cli, arguments, words):
         (["impute", "{houses}", "-o", "no/folder/x.csv"], "does not exist. Create it first"),
         (["impute", "{houses}", "--ignore", "romms"], "Did you mean 'rooms'?"),
         (["impute", "{houses}", "--ignore", "zzz"], "The columns are 'id', 'area', 'rooms'"),
-        (["impute", "{houses}", "--time-limit", "soon"], "Write it like 90, 90s, 5m or 1h"),
-        (["impute", "{houses}", "--set", "max_steps"], "Write it like max_steps=500"),
         (["impute", "{houses}", "--set", "depth=1"], "depth"),
-        (["impute", "{houses}", "--bounds", "area"], "Write it like age=0:120"),
-        (["impute", "{houses}", "--bounds", "area=9:1"], "its lower limit above its upper one"),
         (["impute", "{houses}", "--delimiter", "ab"], "delimiter must be one ASCII character"),
         (["impute", "{houses}", "--ordinal", "heating=gas"], "'wood' is not one of its levels gas"),
         (["impute", "{houses}", "--bounds", "heating=0:1"], "'heating', which holds no numbers"),
         (["impute", "{houses}", "--ignore", "area", "--ordinal", "area"], "both name the column"),
         (["impute", "{houses}", "--day-first", "--month-first"], "exclude each other"),
-        (["impute", "{houses}", "--checkpoint-every", "x"], "--checkpoint-every cannot be 'x'"),
         (["impute", "{houses}", "-o", "x.doc"], "what 'x.doc' should be from its suffix"),
         (["impute", "{houses}", "-o", "x.tsv"], "Give it the suffix '.csv'"),
         (["impute", "{houses}", "-o", "x.csv", "-m", "x.csv"], "are one file, for two results"),
         (["impute", "{houses}", "--encoding", "utf9"], "There is no encoding 'utf9'"),
+        (["impute", "{houses}", "--encoding", "hex"], "'hex' is not an encoding of text"),
+        (["impute", "{houses}", "--encoding", "rot13"], "Give --encoding another name"),
+        (["impute", "{houses}", "--device", "meta"], "--device 'meta' cannot be used here: it"),
+        (["impute", "{houses}", "--device", "xla"], "its torch, has none. Use 'auto' or 'cpu'."),
+        (["impute", "{houses}", "--set", "max_steps=0"], "--set epochs and max_steps must be"),
+        (["impute", "{houses}", "--ordinal", "heating=gas,wood,gas"], "the level 'gas' of column"),
+        (["impute", "{houses}", "--sheet", "2"], "--sheet is for Excel workbooks only."),
+        (["impute", "{houses}", "--format", "parquet", "--delimiter", ";"], "delimited text only"),
+        (["impute", "{houses}", "--report", "report.pdf"], "Name it with '.html' at the end"),
         (["apply", "{houses}", "{houses}"], "or not a model file at all"),
         (
             ["predict", "{houses}", "{houses}", "--target", "garden", "--task", "regression"],
@@ -127,6 +138,16 @@ def test_options_are_named_as_options(cli, make_csv, rows):
     (path.parent / "out.csv").touch()
     result = cli("impute", make_csv("good.csv", rows(5)), "-o", path.parent / "out.csv")
     assert "or add --overwrite" in result.err
+
+
+def test_no_words_of_python(cli, make_csv):
+    one = make_csv("one.csv", [[str(k)] for k in range(20)], ["x"])
+    assert "Add another column first." in cli("ampute", one).err
+    text = make_csv("text.csv", [[f"word {k}", f"{k}"] for k in range(40)], ["w", "id"])
+    assert "Name some with --columns." in cli("ampute", text).err
+    table = make_csv("table.csv", [[str(k % 7), f"{k / 8}"] for k in range(40)], ["x", "y"])
+    result = cli("predict", table, table, "--target", "y", "--task", "classification")
+    assert "Add --task regression to predict numbers" in result.err
 
 
 def test_debug_shows_the_traceback(houses):
@@ -162,13 +183,13 @@ def test_phrases_are_those_of_our_messages():
     ("text", "seconds"), [("90", 90), ("90s", 90), ("1.5 m", 90), ("2min", 120), (".5h", 1800)]
 )
 def test_times(text, seconds):
-    assert read_seconds(text, "--time-limit") == seconds
+    assert read_seconds(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "0", "-5", "5 days", "1:30"])
 def test_no_times(text):
     with pytest.raises(ConfigError, match="Write it like"):
-        read_seconds(text, "--time-limit")
+        read_seconds(text)
 
 
 def test_settings():

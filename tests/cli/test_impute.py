@@ -1,11 +1,14 @@
 """impute, fit and apply: a filled file, a model, a summary."""
 
+import math
 import re
 import subprocess
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from grapefill.cli.columns import Plan
 from grapefill.files import read_table
 
 
@@ -99,6 +102,28 @@ def test_columns(cli, houses, quick, tmp_path):
             assert float(new[6]) >= 30000
     assert re.search(r"sold +passthrough +0 of \d+", result.out)
     assert re.search(r"rooms +categorical", result.out)
+
+
+def test_limits_are_no_values(cli, make_csv, quick):
+    table = [[str(k), str(2 * k) if k % 4 else "", ""] for k in range(40)]
+    path = make_csv("holes.csv", table, ["a", "x", "none"])
+    limits = ("--bounds", "x=0:5", "--bounds", "none=0:5")
+    result = cli("impute", path, "--ignore", "x", *limits, *quick)
+    assert result.code == 1
+    assert "--bounds and --ignore both name the column 'x'" in result.err
+    # A column without any value stays empty, too.
+    assert cli("impute", path, *limits, *quick).code == 0
+    filled = path.with_name("holes-filled.csv").read_text().splitlines()[1:]
+    assert all(line.split(",")[1] and line.endswith(",") for line in filled)
+
+
+def test_what_is_left_empty_is_not_held():
+    before = pa.table({"x": [None, float("nan"), 9.0, None]})
+    after = pa.table({"x": [None, float("nan"), 9.0, 7.0]})
+    held = Plan(bounds={"x": (0.0, 5.0)}).hold(before, after)["x"].to_pylist()
+    assert held[0] is None
+    assert math.isnan(held[1])
+    assert held[2:] == [9.0, 5.0]
 
 
 def test_levels(cli, make_csv, rows, quick, tmp_path):
@@ -267,6 +292,37 @@ class TestApply:
         assert result.code == 1
         assert "lacks columns that the model was made from: 'rooms', 'heating'" in result.err
 
+    def test_columns_that_were_not_learned_from_may_be_lacking(
+        self, cli, make_csv, rows, quick, monkeypatch
+    ):
+        table = [[*row, ""] for row in rows()]
+        header = ["id", "area", "rooms", "heating", "sold", "garden", "price", "none"]
+        train = make_csv("train.csv", table, header)
+        model = train.with_name("model.grape")
+        assert cli("fit", train, "--model", model, "--ignore", "id,sold", *quick).code == 0
+        keep = [1, 2, 3, 5, 6]
+        new = make_csv(
+            "new.csv",
+            [[row[k] for k in keep] for row in rows(12, seed=5)],
+            [header[k] for k in keep],
+        )
+        result = cli("apply", model, new)
+        assert result.code == 0, result.err
+        assert "passthrough" not in result.out
+        filled = new.with_name("new-filled.csv")
+        content = filled.read_text()
+        assert content.startswith("area,rooms,heating,garden,price\n")
+        assert ",," not in content
+        # The same for a file that is filled in parts.
+        monkeypatch.setattr("grapefill.cli.stream.LARGE_BYTES", 10)
+        assert cli("apply", model, new, "--overwrite").code == 0
+        assert filled.read_text() == content
+        columnar = new.with_suffix(".parquet")
+        read_table(new).write(columnar, read_table(new).frame)
+        assert cli("apply", model, columnar).code == 0
+        names = pq.read_table(new.with_name("new-filled.parquet")).column_names
+        assert names == [header[k] for k in keep]
+
     def test_wrong_cells(self, cli, model, make_csv, rows):
         table = rows(3)
         table[1][1] = "large"
@@ -298,9 +354,21 @@ class TestApply:
 
 
 def test_demo(cli, tmp_path):
-    result = cli("demo", "--folder", tmp_path / "demo")
+    """Also where there are files already, which are replaced only if that is asked for."""
+    filled, table = (tmp_path / "demo" / name for name in ("penguins-filled.csv", "penguins.csv"))
+    filled.parent.mkdir()
+    filled.write_text("mine")
+    result = cli("demo", "--folder", filled.parent)
+    assert result.code == 1
+    assert "penguins-filled.csv': the file exists already" in result.err
+    assert not table.exists()
+    result = cli("demo", "--folder", filled.parent, "--overwrite")
     assert result.code == 0
     assert "Palmer penguins: 344 rows, 8 columns, 19 empty cells" in result.out
     assert result.out.count("? →") == 19
     assert "every cell that had a value is as it was" in result.out
-    assert (tmp_path / "demo" / "penguins-filled.csv").exists()
+    assert filled.read_text() != "mine"
+    table.write_text("mine")
+    result = cli("demo", "--folder", filled.parent)
+    assert "penguins.csv': the file exists already" in result.err
+    assert table.read_text() == "mine"

@@ -102,9 +102,51 @@ def test_nothing_to_learn_from(cli, make_csv, rows, new, quick):
     assert "has no value, so there is nothing to learn from" in result.err
 
 
-def test_name_is_taken(cli, houses, make_csv, quick):
-    new = make_csv("new.csv", [["50", "1"]], ["area", "price_predicted"])
-    result = cli("predict", houses, new, "--target", "price", *quick)
+@pytest.mark.parametrize("target", ["price", "heating"])
+def test_name_is_taken(cli, houses, make_csv, monkeypatch, target):
+    """And that is said before the work, not after it."""
+    name = {"price": "price_predicted", "heating": "heating_probability_wood"}[target]
+    new = make_csv("new.csv", [["50", "1"]], ["area", name])
+    monkeypatch.setattr("grapefill.cli.predict.train", None)
+    result = cli("predict", houses, new, "--target", target)
     assert result.code == 1
-    assert "has a column 'price_predicted' already" in result.err
+    assert f"has a column '{name}' already" in result.err
     assert not new.with_name("new-predicted.csv").exists()
+
+
+def test_limits(cli, houses, new, quick, tmp_path):
+    output, model = tmp_path / "predictions.csv", tmp_path / "price.grape"
+    options = ("--target", "price", "--bounds", "price=60000:70000", "-o", output, "-m", model)
+    assert cli("predict", houses, new, *options, *quick).code == 0
+    values = [float(line.rpartition(",")[2]) for line in output.read_text().splitlines()[1:]]
+    assert min(values) == 60_000
+    assert max(values) == 70_000
+    assert cli("apply", model, new, "-o", tmp_path / "again.csv").code == 0
+    assert (tmp_path / "again.csv").read_bytes() == output.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--target", "price", "--bounds", "area=0:5"), "'area', of which nothing is predicted"),
+        (("--target", "rooms", "--categorical", "rooms", "--bounds", "rooms=1:2"), "as a category"),
+        (("--target", "price", "--ignore", "price"), "--ignore and --target both name 'price'"),
+    ],
+)
+def test_what_makes_no_sense(cli, houses, new, options, message):
+    result = cli("predict", houses, new, *options)
+    assert result.code == 1
+    assert message in result.err
+
+
+def test_ignored_columns_may_be_lacking(cli, houses, new, quick):
+    model = houses.with_name("price.grape")
+    options = ("--target", "price", "--ignore", "id", "--model", model)
+    assert cli("predict", houses, new, *options, *quick).code == 0
+    other = new.with_name("other.csv")
+    other.write_text(re.sub("(?m)^[^,]*,", "", new.read_text()))
+    result = cli("apply", model, other)
+    assert result.code == 0, result.err
+    without = [line.split(",") for line in new.with_name("other-predicted.csv").read_text().split()]
+    whole = [line.split(",") for line in new.with_name("new-predicted.csv").read_text().split()]
+    assert without == [line[1:] for line in whole]

@@ -175,7 +175,15 @@ def test_a_folder_is_imputed(cli, folder, tmp_path, quick):
     assert result.code == 0, result.err
     after = pq.read_table(tmp_path / "filled" / "part-0.parquet")
     assert all(column.null_count == 0 for column in after.columns)
-    assert "cannot be made of a folder" in cli("impute", folder, "--report", "r.html").err
+    for option in (
+        ("--report", "r.html"),
+        ("--draws", "2"),
+        ("--out-dir", "d"),
+        ("--interval", "0.9"),
+    ):
+        result = cli("impute", folder, *option)
+        assert result.code == 1
+        assert f"{option[0]} needs the whole table in memory" in result.err
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])

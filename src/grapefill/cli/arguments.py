@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,6 +12,10 @@ from cyclopts import Group, Parameter, validators
 from grapefill.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cyclopts import Token
+
     from grapefill.training import CheckpointFile
 
 __all__ = [
@@ -22,6 +27,8 @@ __all__ = [
     "Running",
     "Seed",
     "Training",
+    "Whole",
+    "read_limits",
     "read_seconds",
     "read_settings",
 ]
@@ -44,9 +51,39 @@ def _check_file(_: Any, value: str | None) -> None:
         raise ValueError(f"{value} is not a file.")
 
 
+def _whole_number(_: Any, tokens: Sequence[Token]) -> int:
+    """Read a whole number, and do not cut 1.5 down to one."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if not number.is_integer():
+            raise ValueError(f"{text} is not a whole number.") from None
+        return int(number)
+
+
+def _check_time(_: Any, value: str | None) -> None:
+    if value is not None:
+        read_seconds(value)
+
+
+def _check_settings(_: Any, value: tuple[str, ...]) -> None:
+    read_settings(value)
+
+
+def _check_limits(_: Any, value: tuple[str, ...]) -> None:
+    for each in value:
+        read_limits(each)
+
+
+_TIME = Parameter(validator=_check_time, metavar="TIME")
+_SETTING = Parameter(name="--set", validator=_check_settings, metavar="NAME=VALUE")
+_LIMITS = Parameter(validator=_check_limits, metavar="LIMITS")
 _FILE = Parameter(allow_leading_hyphen=True, validator=_check_file, metavar="FILE")
 File = Annotated[str, _FILE]
-Seed = Annotated[int, Parameter(validator=validators.Number(gte=0, lt=2**32))]
+Whole = Annotated[int, Parameter(converter=_whole_number)]
+Seed = Annotated[Whole, Parameter(validator=validators.Number(gte=0, lt=2**32))]
 Output = Annotated[str | None, _FILE, Parameter(name=["--output", "-o"])]
 
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
@@ -75,25 +112,25 @@ class Training:
     """
 
     preset: Literal["default", "fast", "paper"] = "default"
-    time_limit: Annotated[str | None, Parameter(name=["--time-limit", "-t"], metavar="TIME")] = None
+    time_limit: Annotated[str | None, _TIME, Parameter(name=["--time-limit", "-t"])] = None
     seed: Seed = 0
     device: str = "auto"
-    checkpoint_every: Annotated[str, Parameter(metavar="TIME")] = "30s"
-    change: Annotated[tuple[str, ...], _REPEAT, Parameter(name="--set", metavar="NAME=VALUE")] = ()
+    checkpoint_every: Annotated[str, _TIME] = "30s"
+    change: Annotated[tuple[str, ...], _REPEAT, _SETTING] = ()
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of an estimator."""
         return {
             "preset": self.preset,
             "settings": read_settings(self.change) or None,
-            "time_limit": self.time_limit and read_seconds(self.time_limit, "--time-limit"),
+            "time_limit": self.time_limit and read_seconds(self.time_limit),
             "random_state": self.seed,
             "device": self.device,
         }
 
     def checkpoint(self, model: str | None) -> CheckpointFile | None:
         """Return where the state of training is kept until all files are written."""
-        seconds = read_seconds(self.checkpoint_every, "--checkpoint-every")
+        seconds = read_seconds(self.checkpoint_every)
         if model is None:
             return None
         from grapefill.training import CheckpointFile
@@ -119,7 +156,7 @@ class Columns:
     text
         Columns to read as text, such as codes.
     bounds
-        Limits for what is filled in: age=0:120, price=0: for one limit only.
+        Limits for what is filled in or predicted: age=0:120, price=0: for one limit only.
     """
 
     ignore: Annotated[tuple[str, ...], _NAMES] = ()
@@ -127,7 +164,7 @@ class Columns:
     ordinal: Annotated[tuple[str, ...], _NAMES] = ()
     continuous: Annotated[tuple[str, ...], _NAMES] = ()
     text: Annotated[tuple[str, ...], _NAMES] = ()
-    bounds: Annotated[tuple[str, ...], _REPEAT, Parameter(metavar="LIMITS")] = ()
+    bounds: Annotated[tuple[str, ...], _REPEAT, _LIMITS] = ()
 
 
 @Parameter(name="*", group=_READING)
@@ -179,6 +216,7 @@ class Reading:
         """Return the options of `read_table`."""
         if self.day_first and self.month_first:
             raise ConfigError("--day-first and --month-first exclude each other. Choose one.")
+        self._check_encoding()
         order = True if self.day_first else False if self.month_first else None
         return {
             "na": self.na,
@@ -192,6 +230,20 @@ class Reading:
             "sheet": self.sheet,
             "format": self.format,
         }
+
+    def _check_encoding(self) -> None:
+        """Refuse codecs of Python that turn bytes into something else than text."""
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            return  # reading the file says what to do
+        try:
+            "a".encode(self.encoding or "utf-8")
+        except (LookupError, UnicodeError) as error:
+            raise ConfigError(
+                f"{self.encoding!r} is not an encoding of text. Give --encoding another name, for "
+                "example latin-1, or leave it out."
+            ) from error
 
 
 @Parameter(name="*", group=_RUNNING)
@@ -228,7 +280,7 @@ class Ray:
     """
 
     address: Annotated[str | None, Parameter(name="--ray", metavar="ADDRESS")] = None
-    workers: Annotated[int, Parameter(name="--workers", show_default=True)] = 2
+    workers: Annotated[Whole, Parameter(name="--workers", show_default=True)] = 2
 
     @property
     def fill(self) -> Any:
@@ -242,18 +294,42 @@ class Ray:
         return partial(fill_files, workers=self.workers, address=self.address)
 
 
-def read_seconds(text: str, option: str) -> float:
-    """Return the seconds that an option names.
+def read_seconds(text: str) -> float:
+    """Return the seconds of a time.
 
     Examples
     --------
-    >>> read_seconds("90", "--time-limit"), read_seconds("1.5m", "--time-limit")
+    >>> read_seconds("90"), read_seconds("1.5m")
     (90.0, 90.0)
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)?\s*", text)
     if match is None or float(match[1]) == 0:
-        raise ConfigError(f"{option} cannot be {text!r}. Write it like 90, 90s, 5m or 1h.")
+        raise ConfigError("Write it like 90, 90s, 5m or 1h.")
     return float(match[1]) * _UNITS[match[2] or ""]
+
+
+def read_limits(text: str) -> tuple[str, tuple[float | None, float | None]]:
+    """Return a column and its limits.
+
+    Examples
+    --------
+    >>> read_limits("age=0:120"), read_limits("price=0:")
+    (('age', (0.0, 120.0)), ('price', (0.0, None)))
+    """
+    name, equals, limits = text.rpartition("=")
+    lower, colon, upper = limits.partition(":")
+    try:
+        if not equals or not colon:
+            raise ValueError
+        low = float(lower) if lower.strip() else None
+        high = float(upper) if upper.strip() else None
+    except ValueError:
+        raise ConfigError(
+            f"{text!r} names no limits. Write it like age=0:120, or price=0: for one limit."
+        ) from None
+    if low is not None and high is not None and low > high:
+        raise ConfigError(f"{text!r} has its lower limit above its upper one.")
+    return name, (low, high)
 
 
 def read_settings(texts: tuple[str, ...]) -> dict[str, Any]:
@@ -268,7 +344,7 @@ def read_settings(texts: tuple[str, ...]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ConfigError(f"--set cannot be {text!r}. Write it like max_steps=500.")
+            raise ConfigError(f"{text!r} is no setting. Write it like max_steps=500.")
         parts = [_value(part.strip()) for part in value.split(",")]
         settings[name.strip().replace("-", "_")] = parts[0] if len(parts) == 1 else tuple(parts)
     return settings

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from grapefill.cli.arguments import read_limits
 from grapefill.errors import ConfigError, InputError, warn
 
 if TYPE_CHECKING:
@@ -15,8 +16,17 @@ if TYPE_CHECKING:
     from grapefill.cli.arguments import Columns
     from grapefill.estimator import GrapeEstimator
     from grapefill.files import TableFile
+    from grapefill.imputer import GrapeImputer
 
-__all__ = ["Plan", "find_columns", "select_columns", "text_columns"]
+__all__ = [
+    "Plan",
+    "complete",
+    "fill_rows",
+    "find_columns",
+    "listed",
+    "select_columns",
+    "text_columns",
+]
 
 
 class Rows(Protocol):
@@ -69,10 +79,16 @@ class Plan:
         named["ordinal"] = []
         levels: dict[str, list[str]] = {}
         for given in columns.ordinal:
-            name, equals, listed = given.partition("=")
+            name, equals, order = given.partition("=")
             if equals and given not in names:
                 (name,) = find_columns([name], names, "--ordinal")
-                levels[name] = [level.strip() for level in listed.split(",")]
+                levels[name] = [level.strip() for level in order.split(",")]
+                twice = [level for level in levels[name] if levels[name].count(level) > 1]
+                if twice:
+                    raise ConfigError(
+                        f"--ordinal lists the level {twice[0]!r} of column {name!r} twice. List "
+                        "every level once, from the lowest to the highest."
+                    )
                 named["ordinal"].append(name)
             else:
                 named["ordinal"] += find_columns([given], names, "--ordinal")
@@ -88,6 +104,11 @@ class Plan:
         bounds = dict(_read_bounds(given, names) for given in columns.bounds)
         for name in bounds:
             _require_numbers(file.frame[name], name)
+            if kinds.get(name) == "passthrough":
+                raise ConfigError(
+                    f"--bounds and --ignore both name the column {name!r}, which is not filled in "
+                    "then. Choose one of them."
+                )
         return cls(kinds, levels, bounds)
 
     def without_empty(self, file: TableFile) -> Plan:
@@ -101,8 +122,7 @@ class Plan:
             raise InputError(f"{file.name} has no values at all: there is nothing to learn from.")
         new = [name for name in empty if self.kinds.get(name) != "passthrough"]
         if new:
-            listed = ", ".join(map(repr, new[:10])) + (", ..." if len(new) > 10 else "")
-            warn(f"These columns have no value and stay empty: {listed}.")
+            warn(f"These columns have no value and stay empty: {listed(new)}.")
         return Plan(self.kinds | dict.fromkeys(empty, "passthrough"), self.levels, self.bounds)
 
     def prepare(self, file: Rows) -> Any:
@@ -134,9 +154,10 @@ class Plan:
 
     def hold(self, before: Any, after: Any) -> Any:
         """Return a filled table with what was filled in held within the bounds."""
+        pa: Any = import_module("pyarrow")
         pc: Any = import_module("pyarrow.compute")
         for name, (lower, upper) in self.bounds.items():
-            if name not in after.column_names:
+            if name not in after.column_names or pa.types.is_null(after[name].type):
                 continue
             column = after[name]
             held = column
@@ -144,7 +165,9 @@ class Plan:
                 held = pc.max_element_wise(held, _scalar(lower, column, up=True))
             if upper is not None:
                 held = pc.min_element_wise(held, _scalar(upper, column, up=False))
-            held = pc.if_else(pc.is_null(before[name], nan_is_null=True), held, column)
+            hole, empty = (pc.is_null(each, nan_is_null=True) for each in (before[name], column))
+            # The limits would take the place of what was left empty.
+            held = pc.if_else(pc.and_not(hole, empty), held, column)
             at = after.column_names.index(name)
             after = after.set_column(at, after.schema.field(at), held.cast(column.type))
         return after
@@ -188,7 +211,7 @@ def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> lis
             if part not in names:
                 close = difflib.get_close_matches(part, names, 1)
                 hint = (
-                    f"Did you mean {close[0]!r}?" if close else f"The columns are {_listed(names)}."
+                    f"Did you mean {close[0]!r}?" if close else f"The columns are {listed(names)}."
                 )
                 raise InputError(f"{option} names the column {part!r}, which is not there. {hint}")
             found.append(part)
@@ -198,42 +221,55 @@ def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> lis
 def select_columns(estimator: GrapeEstimator, table: Any, name: str) -> Any:
     """Return the columns of a table that a model was made from, in their order.
 
+    Columns that it did not learn from, such as ignored ones, may be lacking; see `complete`.
+
     Raises
     ------
     InputError
-        If some are not there.
+        If others are not there.
     """
-    wanted = [str(each) for each in estimator.schema_.names or table.column_names]
+    names = estimator.schema_.names
+    if names is None:
+        return table
     known = set(table.column_names)
-    lacking = [each for each in wanted if each not in known]
+    lacking = [str(names[j]) for j in estimator.schema_.features if str(names[j]) not in known]
     if lacking:
         raise InputError(
-            f"{name} lacks columns that the model was made from: {_listed(lacking)}. Add them; "
+            f"{name} lacks columns that the model was made from: {listed(lacking)}. Add them; "
             "they may be empty."
         )
+    return table.select([str(each) for each in names if str(each) in known])
+
+
+def complete(estimator: GrapeEstimator, table: Any) -> Any:
+    """Return a table with columns that it may lack, without any value, as the model asks for."""
+    pa: Any = import_module("pyarrow")
+    wanted = [str(each) for each in estimator.schema_.names or table.column_names]
+    known = set(table.column_names)
+    for name in wanted:
+        if name not in known:
+            table = table.append_column(name, pa.nulls(table.num_rows))
     return table.select(wanted)
 
 
-def _listed(names: Sequence[str]) -> str:
+def fill_rows(imputer: GrapeImputer, plan: Plan, table: Any) -> Any:
+    """Return a table of `select_columns` filled, with what was filled in held within the bounds."""
+    whole = complete(imputer, table)
+    added = set(whole.column_names) - set(table.column_names)
+    filled = imputer.transform(whole)
+    filled = filled.select([name for name in filled.column_names if name not in added])
+    return plan.hold(table, filled)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first of some names, for a message."""
     return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
 
 
 def _read_bounds(given: str, names: Sequence[str]) -> tuple[str, tuple[float | None, float | None]]:
-    name, equals, limits = given.rpartition("=")
-    lower, colon, upper = limits.partition(":")
-    try:
-        if not equals or not colon:
-            raise ValueError
-        low = float(lower) if lower.strip() else None
-        high = float(upper) if upper.strip() else None
-    except ValueError:
-        raise ConfigError(
-            f"--bounds cannot be {given!r}. Write it like age=0:120, or price=0: for one limit."
-        ) from None
-    if low is not None and high is not None and low > high:
-        raise ConfigError(f"--bounds {given!r} has its lower limit above its upper one.")
+    name, limits = read_limits(given)
     (found,) = find_columns([name], names, "--bounds")
-    return found, (low, high)
+    return found, limits
 
 
 def _require_numbers(column: Any, name: str) -> None:

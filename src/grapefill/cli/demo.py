@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from grapefill.cli.arguments import Running
 from grapefill.cli.impute import show_result
 from grapefill.cli.terminal import Terminal
-from grapefill.cli.work import train
+from grapefill.cli.work import check_outputs, train
 from grapefill.errors import OutputError
 
 if TYPE_CHECKING:
@@ -48,10 +48,15 @@ def demo(*, folder: str = "grapefill-demo", running: Running = Running()) -> Non
     terminal = Terminal.current(quiet=running.quiet)
     before, after = Path(folder, "penguins.csv"), Path(folder, "penguins-filled.csv")
     report = Path(folder, "report.html")
+    content = resources.files("grapefill.cli").joinpath("penguins.csv").read_bytes()
     try:
         before.parent.mkdir(parents=True, exist_ok=True)
+        # The table of an earlier demo is the same; what was made of it since may be somebody's.
+        same = before.is_file() and before.read_bytes() == content
+        outputs = [after, report] if same else [before, after, report]
+        check_outputs(*map(str, outputs), inputs=[], overwrite=running.overwrite)
         with write_whole(before) as file:
-            file.write(resources.files("grapefill.cli").joinpath("penguins.csv").read_bytes())
+            file.write(content)
     except OSError as error:
         raise OutputError(
             f"Cannot write to {folder!r}: {error.strerror or error}. Choose another --folder."
@@ -71,7 +76,6 @@ def demo(*, folder: str = "grapefill-demo", running: Running = Running()) -> Non
     started = time.perf_counter()
     imputer = train(terminal, lambda callbacks: _fit(frame, callbacks))
     filled = imputer.transform(frame)
-    # The folder is our own, so an earlier demo may be replaced.
     penguins.write(after, filled, overwrite=True)
     with terminal.progress("Writing the report"):
         write_report(report, imputer, frame, title="Palmer penguins")

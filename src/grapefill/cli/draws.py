@@ -4,26 +4,39 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Reading, Running
+from grapefill.cli.arguments import Reading, Running, Training, read_settings
+from grapefill.cli.columns import listed
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
-from grapefill.errors import ConfigError, InputError
-from grapefill.files.places import open_output
+from grapefill.errors import ConfigError, InputError, OutputError
+from grapefill.files.places import are_same, open_output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from grapefill.cli.columns import Plan
     from grapefill.files import TableFile
     from grapefill.imputer import GrapeImputer
     from grapefill.uncertainty.pooling import Pooled
+    from grapefill.uncertainty.tables import Interval
 
-__all__ = ["POOL_EXAMPLES", "draw_paths", "interval_paths", "pool", "write_draws", "write_interval"]
+__all__ = [
+    "POOL_EXAMPLES",
+    "draw_paths",
+    "earlier_draws",
+    "interval_paths",
+    "pool",
+    "require_held_out",
+    "write_draws",
+    "write_interval",
+]
 
 POOL_EXAMPLES = """\
 Examples:
@@ -37,18 +50,85 @@ Examples:
 Family = Literal["linear", "logistic", "poisson"]
 
 
+# What draws are called. Other files may be in their folder, and are left alone.
+DRAW = re.compile(r"imputation-\d+(\..*)?")
+
+
 def draw_paths(data: str, draws: int | None, folder: str | None) -> list[str]:
-    """Return where the draws of a table go, in order, in a folder that is there from now on."""
+    """Return where the draws of a table go, in order, in a folder that may not be there yet."""
     if draws is None and folder is None:
         return []
     if draws is None or folder is None or draws < 1:
         raise ConfigError(
             "--draws needs a number of at least 1, and --out-dir the folder for so many files."
         )
+    _check_folder(Path(folder))
     suffix = "".join(Path(data).suffixes) if data != "-" else ".csv"
-    Path(folder).mkdir(parents=True, exist_ok=True)
     digits = len(str(draws))
     return [str(Path(folder) / f"imputation-{at:0{digits}d}{suffix}") for at in range(1, draws + 1)]
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that could not be made, without making it."""
+    there = next(place for place in (folder, *folder.parents) if os.access(place, os.F_OK))
+    if not there.is_dir():
+        raise OutputError(
+            f"--out-dir cannot be {str(folder)!r}: {str(there)!r} is a file. Choose another folder."
+        )
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise OutputError(
+            f"--out-dir cannot be {str(folder)!r}: you may not write to {str(there)!r}. Choose "
+            "another folder."
+        )
+
+
+def earlier_draws(
+    paths: Sequence[str], others: Sequence[str | None], *, overwrite: bool
+) -> list[Path]:
+    """Return draws of an earlier run, which would be pooled with those that are to be written.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Where draws are to be written.
+    others : sequence of str or None
+        The input, and where other results go; they must not look like draws.
+    overwrite : bool
+        Whether there may be earlier draws; they are removed when the new ones are written.
+
+    Raises
+    ------
+    OutputError
+        If `others` are among them, or there are some and must not be.
+    """
+    if not paths:
+        return []
+    folder = Path(paths[0]).parent
+    for other in others:
+        if other is not None and _is_draw(Path(other)) and are_same(Path(other).parent, folder):
+            raise OutputError(
+                f"{other!r} would be taken for a draw in the folder {str(folder)!r}. Choose "
+                "another --out-dir."
+            )
+    earlier = [path for path in _draws_in(folder) if path.name not in {Path(p).name for p in paths}]
+    if earlier and not overwrite:
+        raise OutputError(
+            f"The folder {str(folder)!r} has draws of an earlier run, such as "
+            f"{earlier[0].name!r}, which 'grapefill pool' would take for draws of this one. Choose "
+            "another --out-dir, or add --overwrite to remove them."
+        )
+    return earlier
+
+
+def _is_draw(path: Path) -> bool:
+    return DRAW.fullmatch(path.name) is not None
+
+
+def _draws_in(folder: Path) -> list[Path]:
+    """Return the draws in a folder, in order; none if it is not there."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if _is_draw(path) and path.is_file())
 
 
 def interval_paths(output: str, interval: float | None) -> list[str]:
@@ -64,6 +144,18 @@ def interval_paths(output: str, interval: float | None) -> list[str]:
     return [*ends, str(sets.with_name(sets.name.partition(".")[0] + ".csv"))]
 
 
+def require_held_out(training: Training) -> None:
+    """Refuse intervals after a training that holds out no cells, from which they are learned."""
+    from grapefill.training.config import get_preset
+
+    preset = get_preset(training.preset).change(**read_settings(training.change))
+    if preset.training.validation == 0:
+        raise ConfigError(
+            "--interval is learned from cells that are held out of training, and there would be "
+            "none. Add --set validation=0.1 --set rejoin=0.8, or choose another --preset."
+        )
+
+
 def write_draws(
     imputer: GrapeImputer,
     file: TableFile,
@@ -71,33 +163,40 @@ def write_draws(
     table: Any,
     paths: list[str],
     *,
+    earlier: list[Path],
     seed: int,
     terminal: Terminal,
 ) -> None:
-    """Write draws of a table, one after the other."""
+    """Write draws of a table, one after the other, and remove those of an earlier run."""
     if not paths:
         return
+    folder = Path(paths[0]).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"Cannot make the folder {str(folder)!r}: {error.strerror or error}. Choose another "
+            "--out-dir."
+        ) from error
     with terminal.progress("Drawing") as bar:
         tables = imputer.sample_each(table, len(paths), random_state=seed)
         for at, (path, drawn) in enumerate(zip(paths, tables, strict=True)):
             bar.move(at, len(paths), None)
             file.write(path, plan.hold(table, drawn), overwrite=True)
+    for old in earlier:
+        old.unlink(missing_ok=True)
+    if earlier:
+        were = "1 draw" if len(earlier) == 1 else f"{len(earlier):,} draws"
+        terminal.note(f"Removed {were} of an earlier run from {str(folder)!r}.")
 
 
 def write_interval(
-    imputer: GrapeImputer,
-    file: TableFile,
-    plan: Plan,
-    table: Any,
-    paths: list[str],
-    *,
-    coverage: float | None,
+    intervals: Interval | None, file: TableFile, plan: Plan, table: Any, paths: list[str]
 ) -> list[str]:
     """Write the ends of intervals, and sets of categories if any is missing; return the files."""
-    if not paths or coverage is None:
+    if intervals is None:
         return []
     *bounds, sets = paths
-    intervals = imputer.interval(table, coverage)
     for path, end in zip(bounds, intervals, strict=True):
         file.write(path, plan.hold(table, end), overwrite=True)
     if not intervals.sets:
@@ -137,28 +236,29 @@ def pool(
     reading: Reading = Reading(),
     running: Running = Running(),
 ) -> None:
-    """Fit a model to every imputed table in a folder, and pool the coefficients (Rubin's rules).
+    """Fit a model to every draw in a folder, and pool the coefficients (Rubin's rules).
 
     Needs the package statsmodels: pip install 'grapefill[pool]'.
 
     Parameters
     ----------
     folder
-        The folder with the imputed tables, from 'grapefill impute --draws'.
+        The folder with the draws, imputation-1.csv and so on, from 'grapefill impute --draws'.
     formula
-        The model, such as "price ~ area + C(heating)".
+        The model, such as "price ~ area + C(heating)" or "np.log(price) ~ area".
     family
         Linear regression, logistic regression of a column with two values, or Poisson regression
         of counts.
     """
     terminal = Terminal.current(quiet=running.quiet)
-    terminal.show(str(pool_folder(folder, formula, family, reading, terminal)))
+    pooled = pool_folder(folder, formula, family, reading, terminal)
+    terminal.show(str(pooled), "", f"{pooled.n_imputations:,} tables were pooled.")
 
 
 def pool_folder(
     folder: str, formula: str, family: Family, reading: Reading, terminal: Terminal
 ) -> Pooled:
-    """Return the pooled coefficients of a model that is fitted to every table in a folder."""
+    """Return the pooled coefficients of a model that is fitted to every draw in a folder."""
     from grapefill.uncertainty import pool as pool_estimates
 
     try:
@@ -170,9 +270,18 @@ def pool_folder(
     place = Path(folder)
     if not place.is_dir():
         raise InputError(f"{folder} is not a folder. Give the one that --out-dir named.")
-    paths = sorted(path for path in place.iterdir() if path.is_file())
+    if not all(side.strip() for side in formula.partition("~")):
+        raise ConfigError(
+            f'The formula {formula!r} has no two sides. Write it like "price ~ area + rooms".'
+        )
+    paths = _draws_in(place)
+    if not paths:
+        raise InputError(
+            f"{folder} has no draws, which are called imputation-1.csv and so on. Make some with "
+            "'grapefill impute --draws 20 --out-dir FOLDER'."
+        )
     if len(paths) < 2:
-        raise InputError(f"{folder} has {len(paths)} tables; pooling needs at least 2, better 20.")
+        raise InputError(f"{folder} has 1 draw; pooling needs at least 2, better 20.")
     tables = [open_table(str(path), reading, {}, terminal).frame.to_pandas() for path in paths]
     for name in tables[0].columns[[dtype.kind not in "fiub" for dtype in tables[0].dtypes]]:
         # A category that some draws lack must have its coefficient in all of them.
@@ -181,18 +290,34 @@ def pool_folder(
             table[name] = _as_levels(table[name].astype(str), levels)
 
     def fit(table: Any) -> Any:
-        from patsy import PatsyError
+        import numpy as np
+        from patsy import EvalEnvironment
 
         if family == "logistic":
             table = _with_binary(table, formula)
         makers = {"linear": models.ols, "logistic": models.logit, "poisson": models.poisson}
         try:
-            model = makers[family](formula, table)
+            # Formulas know columns and numpy, as elsewhere, and none of the names used here.
+            model = makers[family](formula, table, eval_env=EvalEnvironment([{"np": np}]))
             return model.fit() if family == "linear" else model.fit(disp=0)
-        except (PatsyError, SyntaxError, ValueError) as error:
-            raise ConfigError(f"The formula {formula!r} cannot be fitted: {error}") from error
+        except Exception as error:  # a formula is code, in which anything can go wrong
+            raise ConfigError(
+                f"The formula {formula!r} cannot be fitted: {_reason(error, table)}"
+            ) from error
 
     return pool_estimates.fit(fit, tables)
+
+
+def _reason(error: Exception, table: Any) -> str:
+    """Return what is wrong with a formula."""
+    cause = error.__cause__
+    if isinstance(cause, NameError):
+        return (
+            f"there is no column {cause.name!r}, nor a function of that name. The columns are "
+            f"{listed([str(name) for name in table.columns])}; functions of numpy are written "
+            "like np.log(area)."
+        )
+    return str(error).partition("\n")[0]
 
 
 def _as_levels(column: Any, levels: list[str]) -> Any:

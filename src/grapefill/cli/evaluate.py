@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Seed
+from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Seed, Whole
 from grapefill.cli.columns import Plan, find_columns, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
@@ -77,9 +77,9 @@ def compare(
     *,
     methods: Annotated[tuple[str, ...], _REPEAT] = (),
     rate: float = 0.2,
-    repeats: int = 3,
+    repeats: Whole = 3,
     mechanism: Mechanism = "mcar",
-    max_rows: int = 5000,
+    max_rows: Whole = 5000,
     seed: Seed = 0,
     as_json: Annotated[bool, _FLAG, Parameter(name="--json")] = False,
     columns: Columns = Columns(),

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, File, Output, Ray, Reading, Running, Training
-from grapefill.cli.columns import Plan, text_columns
-from grapefill.cli.draws import draw_paths, interval_paths, write_draws, write_interval
+from grapefill.cli.arguments import Columns, File, Output, Ray, Reading, Running, Training, Whole
+from grapefill.cli.columns import Plan, fill_rows, text_columns
+from grapefill.cli.draws import (
+    draw_paths,
+    earlier_draws,
+    interval_paths,
+    require_held_out,
+    write_draws,
+    write_interval,
+)
 from grapefill.cli.stream import apply_to_folder, open_source, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
@@ -23,7 +30,7 @@ from grapefill.cli.work import (
     remove_checkpoint,
     train,
 )
-from grapefill.errors import ConfigError
+from grapefill.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
     from grapefill.files import TableFile
@@ -63,7 +70,7 @@ def impute(
     model: Annotated[str | None, Parameter(name=["--model", "-m"], metavar="FILE")] = None,
     report: Annotated[str | None, Parameter(name=["--report", "-r"], metavar="FILE")] = None,
     indicator: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    draws: int | None = None,
+    draws: Whole | None = None,
     out_dir: Annotated[str | None, Parameter(metavar="FOLDER")] = None,
     interval: float | None = None,
     training: Training = Training(),
@@ -101,22 +108,47 @@ def impute(
 
     terminal = Terminal.current(quiet=running.quiet)
     if streams(data):
-        _impute_folder(data, output, model, report, indicator, training, columns, reading, running)
+        tables = {
+            "--report": report,
+            "--draws": draws,
+            "--out-dir": out_dir,
+            "--interval": interval,
+        }
+        for option, value in tables.items():
+            if value is not None:
+                raise ConfigError(
+                    f"{option} needs the whole table in memory, and {data!r} is filled some rows "
+                    "at a time. Leave it out."
+                )
+        _impute_folder(data, output, model, indicator, training, columns, reading, running)
         return
     output = default_output(data, "filled") if output is None else output
     drawn, ends = draw_paths(data, draws, out_dir), interval_paths(output, interval)
-    outputs = (output, model, report, *drawn, *ends)
+    if interval is not None:
+        require_held_out(training)
+    if report is not None and Path(report).suffix.lower() not in ("", ".html", ".htm"):
+        raise OutputError(
+            f"The report is a page of HTML, which {report!r} would not be opened as. Name it with "
+            "'.html' at the end."
+        )
+    others = (output, model, report, *ends)
+    # A folder that is not there yet has no files that could be in the way.
+    outputs = (*others, *drawn) if out_dir is not None and Path(out_dir).is_dir() else others
     check_outputs(*outputs, inputs=[data], overwrite=running.overwrite)
+    earlier = earlier_draws(drawn, (data, *others), overwrite=running.overwrite)
     started = time.perf_counter()
     file, plan, table = _open(data, columns, reading, terminal)
     file.check_target(output)
     checkpoint = training.checkpoint(model)
     imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     filled = fill(imputer, plan, table, terminal)
+    intervals = None if interval is None else imputer.interval(table, interval)
     page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)
-    ends = write_interval(imputer, file, plan, table, ends, coverage=interval)
-    write_draws(imputer, file, plan, table, drawn, seed=training.seed, terminal=terminal)
+    ends = write_interval(intervals, file, plan, table, ends)
+    write_draws(
+        imputer, file, plan, table, drawn, earlier=earlier, seed=training.seed, terminal=terminal
+    )
     if model is not None:
         imputer.save(model, notes=_notes(file.types, plan, reading))
     if report is not None and page is not None:
@@ -183,7 +215,6 @@ def _impute_folder(  # noqa: PLR0917 - the options of the command, in their orde
     data: str,
     output: str | None,
     model: str | None,
-    report: str | None,
     indicator: bool,
     training: Training,
     columns: Columns,
@@ -192,8 +223,6 @@ def _impute_folder(  # noqa: PLR0917 - the options of the command, in their orde
 ) -> None:
     """Learn from a folder of Parquet files and fill them."""
     terminal = Terminal.current(quiet=running.quiet)
-    if report is not None:
-        raise ConfigError("A report is of a table in memory, and cannot be made of a folder.")
     if not Path(data).is_dir():
         raise ConfigError(
             f"{data!r} is too large for memory. Use 'grapefill fit' and 'grapefill apply', which "
@@ -264,8 +293,11 @@ def _fit(
 
 def fill(imputer: GrapeImputer, plan: Plan, table: Any, terminal: Terminal) -> Any:
     """Return a table filled, some rows after the other."""
-    filled = in_slices(terminal, "Filling", table, imputer.transform, join_tables)
-    return plan.hold(table, filled)
+
+    def work(rows: Any) -> Any:
+        return fill_rows(imputer, plan, rows)
+
+    return in_slices(terminal, "Filling", table, work, join_tables)
 
 
 def _notes(types: dict[str, Any], plan: Plan, reading: Reading) -> dict[str, Any]:

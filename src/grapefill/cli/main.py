@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
 from typing import TYPE_CHECKING, NoReturn
 
-from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
+from cyclopts import App, CycloptsError, Group, UnusedCliTokensError, ValidationError
 
 from grapefill._version import __version__
 from grapefill.cli.apply import EXAMPLES as APPLY_EXAMPLES
@@ -98,6 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(
                 terminal, f"One argument too many: {extra}. See 'grapefill --help'.", USAGE
             )
+        except ValidationError as error:
+            given = None if error.argument is None else error.argument.value
+            if isinstance(given, tuple):
+                error.value = ", ".join(given)
+            return _fail(terminal, f"{error} See 'grapefill --help'.", USAGE)
         except CycloptsError as error:
             return _fail(terminal, f"{error} See 'grapefill --help'.", USAGE)
         except GrapefillError as error:
@@ -107,8 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return _fail(terminal, "Interrupted. No file was left half-written.", INTERRUPTED)
         except BrokenPipeError:
-            # Whoever read our output has enough; Python would complain when it closes the pipe.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # Whoever read our output has enough.
+            _forget_output()
             return FAILURE
         except MemoryError:
             if debug:
@@ -116,6 +122,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message = "There is not enough memory for this table. Try fewer rows or columns."
             return _fail(terminal, message, FAILURE)
         except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                _forget_output()
+                message = "There is no space left where the output goes. Make room, or send it "
+                return _fail(terminal, message + "to another place.", FAILURE)
             if debug:
                 raise
             message = (
@@ -124,6 +134,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             return _fail(terminal, message, FAILURE)
     return 0
+
+
+def _forget_output() -> None:
+    """Let go what is left of the output; Python would complain when it cannot write that."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(terminal: Terminal, message: str, code: int) -> int:

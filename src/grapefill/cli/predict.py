@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
-from grapefill.cli.columns import Plan, find_columns, select_columns, text_columns
+from grapefill.cli.columns import Plan, complete, find_columns, listed, select_columns, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
     check_outputs,
@@ -20,12 +20,13 @@ from grapefill.cli.work import (
     remove_checkpoint,
     train,
 )
-from grapefill.errors import InputError, warn
+from grapefill.errors import ConfigError, InputError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from grapefill.files import TableFile
+    from grapefill.files.cells.formats import ColumnFormat
     from grapefill.predictor import GrapePredictor
 
 __all__ = ["predict", "predict_rows"]
@@ -79,12 +80,13 @@ def predict(
     terminal = Terminal.current(quiet=running.quiet)
     output = default_output(new, "predicted") if output is None else output
     check_outputs(output, model, inputs=[data, new], overwrite=running.overwrite)
-    file = open_table(data, reading, text_columns(columns), terminal)
+    file = open_table(data, reading, text_columns(columns), terminal, beside=new)
     (target,) = find_columns([target], file.frame.column_names, "--target")
     types = {name: shape for name, shape in file.types.items() if name != target}
-    other = open_table(new, reading, types, terminal)
+    other = open_table(new, reading, types, terminal, beside=data)
     other.check_target(output)
     plan = Plan.make(columns, file)
+    _check_plan(plan, target)
     labels = plan.prepare(file)[target]
     if labels.null_count == len(labels):
         raise InputError(
@@ -101,6 +103,14 @@ def predict(
             "Leave out --task regression."
         )
     task = task or usual
+    if task == "classification" and plan.bounds:
+        raise ConfigError(
+            f"--bounds is for numbers, and {target!r} is predicted as a category. Leave it out, or "
+            "add --task regression if it holds numbers."
+        )
+    shape = _format(file.types.get(target))
+    classes = _classes(labels) if task == "classification" else None
+    _require_free(other, _names(target, classes, shape))
     own = {name: kind for name, kind in plan.kinds.items() if name in table.column_names}
     checkpoint = training.checkpoint(model)
     parameters = training.parameters() | {"kinds": own, "checkpoint": checkpoint}
@@ -117,6 +127,18 @@ def predict(
         predictor.save(model, notes=notes)
         remove_checkpoint(checkpoint)
         terminal.show(f"The model:       {model}", to_error=output == "-")
+
+
+def _check_plan(plan: Plan, target: str) -> None:
+    """Refuse what cannot be done with a column that is predicted."""
+    if plan.kinds.get(target) == "passthrough":
+        raise ConfigError(f"--ignore and --target both name {target!r}. Choose one of them.")
+    for name in plan.bounds:
+        if name != target:
+            raise ConfigError(
+                f"--bounds names the column {name!r}, of which nothing is predicted. It limits "
+                f"the predictions of {target!r} only."
+            )
 
 
 def predict_rows(
@@ -144,11 +166,13 @@ def write_predictions(
     pa: Any = import_module("pyarrow")
     notes = predictor.notes_
     plan = Plan.from_dict(notes.get("plan", {}))
-    table = select_columns(predictor, plan.prepare(file), file.name)
+    table = complete(predictor, select_columns(predictor, plan.prepare(file), file.name))
     target = notes.get("target", {"name": "label", "format": None})
-    usual = ColumnFormat.from_dict(target["format"]) if target["format"] else None
+    usual = _format(target["format"])
     decimal = _decimal_mark(file)
-    name = f"{target['name']}_predicted"
+    names = _names(target["name"], getattr(predictor, "classes_", None), usual)
+    _require_free(file, names)
+    name, *shares = names
     numbers = ColumnFormat("decimal", decimal=decimal, decimals=4, fixed=False)
     if hasattr(predictor, "classes_"):
         chances = in_slices(terminal, "Predicting", table, predictor.predict_proba, _stack)
@@ -160,22 +184,19 @@ def write_predictions(
         ]
         added = {name: pa.array(best)}
         formats = {name: usual} if usual is not None else {}
-        for k, label in enumerate(_labels(predictor.classes_, usual)):
-            column = f"{target['name']}_probability_{label}"
+        for k, column in enumerate(shares):
             added[column] = pa.array(chances[:, k].round(6))
             formats[column] = numbers
     else:
         values = in_slices(terminal, "Predicting", table, predictor.predict, _stack)
+        lower, upper = plan.bounds.get(target["name"], (None, None))
+        if lower is not None or upper is not None:
+            values = values.clip(lower, upper)
         decimals = 0 if usual is None else usual.decimals
         shown = replace(numbers, decimals=max(decimals + 2, _digits(values)))
         added, formats = {name: pa.array(values)}, {name: shown}
     result = file.frame
     for column, values in added.items():
-        if column in result.column_names:
-            raise InputError(
-                f"{file.name} has a column {column!r} already, where the predictions should go. "
-                "Rename it."
-            )
         result = result.append_column(column, values)
     file.write(output, result, overwrite=running.overwrite, formats=formats)
     place = "standard output" if output == "-" else output
@@ -196,8 +217,7 @@ def _common_columns(table: Any, other: TableFile, file: TableFile) -> Any:
     if len(lacking) == table.num_columns:
         raise InputError(f"{other.name} has none of the columns of {file.name} to predict from.")
     if lacking:
-        listed = ", ".join(map(repr, lacking[:10])) + (", ..." if len(lacking) > 10 else "")
-        warn(f"These columns are not in {other.name} and are not used: {listed}.")
+        warn(f"These columns are not in {other.name} and are not used: {listed(lacking)}.")
     return table.drop_columns(lacking) if lacking else table
 
 
@@ -238,6 +258,37 @@ def _fit(
         return predictor.fit(table, labels)
 
     return train(terminal, start, parameters["checkpoint"])
+
+
+def _format(plain: Mapping[str, Any] | None) -> ColumnFormat | None:
+    """Return how a column is written, from what a model file or `TableFile.types` says."""
+    from grapefill.files.cells.formats import ColumnFormat
+
+    return ColumnFormat.from_dict(plain) if plain else None
+
+
+def _classes(labels: Any) -> Any:
+    """Return the classes that a classifier will find in a column."""
+    import numpy as np
+
+    pc: Any = import_module("pyarrow.compute")
+    return np.array(sorted(pc.unique(labels).drop_null().to_pylist()))
+
+
+def _names(target: str, classes: Any, shape: ColumnFormat | None) -> list[str]:
+    """Return what the columns of predictions are called."""
+    found = [] if classes is None else _labels(classes, shape)
+    return [f"{target}_predicted", *(f"{target}_probability_{label}" for label in found)]
+
+
+def _require_free(file: TableFile, names: list[str]) -> None:
+    """Refuse a file that has columns where the predictions should go."""
+    for name in names:
+        if name in file.frame.column_names:
+            raise InputError(
+                f"{file.name} has a column {name!r} already, where the predictions should go. "
+                "Rename it."
+            )
 
 
 def _labels(classes: Any, shape: Any) -> list[str]:

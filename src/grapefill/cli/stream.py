@@ -96,13 +96,13 @@ class RowFiller:
 
     def __call__(self, rows: Any) -> Any:
         """Return a pyarrow table filled."""
-        from grapefill.cli.columns import select_columns
+        from grapefill.cli.columns import fill_rows, select_columns
         from grapefill.files.arrow_files import with_changes, without_marks
         from grapefill.files.changes import Changes
 
         frame = without_marks(rows, self.na)
         table = select_columns(self.imputer, self.plan.prepare(_Part(frame, self.name)), self.name)
-        filled = self.plan.hold(table, self.imputer.transform(table))
+        filled = fill_rows(self.imputer, self.plan, table)
         changes = Changes.between(frame, filled, erase=False, name=self.name)
         return with_changes(rows, changes, self.name)
 
@@ -253,10 +253,10 @@ class _TextFiller:
     plan: Plan
 
     def __call__(self, part: TableFile) -> Any:
-        from grapefill.cli.columns import select_columns
+        from grapefill.cli.columns import fill_rows, select_columns
 
         table = select_columns(self.imputer, self.plan.prepare(part), part.name)
-        return self.plan.hold(table, self.imputer.transform(table))
+        return fill_rows(self.imputer, self.plan, table)
 
 
 def _one_by_one(jobs: list[Job], filler: FillerMaker, count: Callable[[int], None]) -> None:
@@ -294,8 +294,10 @@ def fingerprint_of_file(path: str) -> str:
 def open_source(data: str, columns: Columns, reading: Reading) -> tuple[BatchSource, Plan]:
     """Return the rows of a folder of Parquet files as the options say, and a plan for them."""
     from grapefill.cli.columns import Plan
+    from grapefill.cli.work import check_reading
     from grapefill.files.batches import MappedSource, ParquetSource, parquet_files
 
+    check_reading(reading, "parquet")
     source = ParquetSource(parquet_files(data), repr(data))
     assert source.schema is not None
     plan = Plan.make(columns, _Part(source.schema.empty_table(), source.name))

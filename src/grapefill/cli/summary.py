@@ -58,6 +58,8 @@ def summarise_columns(imputer: GrapeImputer, before: Any, after: Any) -> list[Co
     old, new = (dict(zip(t.column_names, t.columns, strict=True)) for t in (before, after))
     for j, column in enumerate(imputer.schema_.columns):
         name = str(column.name)
+        if name not in old:
+            continue
         holes = find_missing(old[name])
         if not holes.any():
             continue

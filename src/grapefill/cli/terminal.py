@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -41,8 +42,22 @@ PHRASES = {
     "Allow quotes.": "Leave out --no-quotes.",
     "or name its encoding": "or add --encoding",
     ", or pass an imputer.": ".",
+    'Fit with settings={"validation": 0.1, "rejoin": 0.8}, or another preset.': (
+        "Add --set validation=0.1 --set rejoin=0.8, or choose another --preset."
+    ),
     "Call its item() for a number of Python.": "",
+    "Allow it with allow_empty_rows=True.": "Add another column first.",
+    "Name some with columns=[...].": "Name some with --columns.",
+    "Use GrapeRegressor to predict numbers, or pass the classes as text.": (
+        "Add --task regression to predict numbers, or --text NAME to predict texts."
+    ),
+    "Input X contains infinity": "The table contains infinity",
+    "by NaN if they stand for missing cells": "by empty cells if they stand for missing ones",
+    "Choose one as load(path, device=...).": "Choose one with --device.",
+    "device=": "--device ",
 }
+# Where a message names the field of a class.
+SETTING = re.compile(r"\b(?:Network|Training|Forest|Factor)Config\.(?=\w)")
 # The first steps take longer than others, and say little about how long the rest will take.
 FEWEST_STEPS = 5
 # The person who pressed Ctrl-C knows, and is asked what to do.
@@ -53,7 +68,7 @@ def in_words_of_the_command_line(message: str) -> str:
     """Return a message with the names of options in place of those of parameters."""
     for phrase, meaning in PHRASES.items():
         message = message.replace(phrase, meaning)
-    return message
+    return SETTING.sub("--set ", message)
 
 
 _current: ContextVar[Terminal] = ContextVar("terminal")

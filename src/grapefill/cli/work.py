@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from grapefill.errors import OutputError
+from grapefill.errors import ConfigError, InputError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_outputs",
+    "check_reading",
     "default_output",
     "in_slices",
     "open_table",
@@ -29,18 +32,98 @@ __all__ = [
 
 Estimator = TypeVar("Estimator", bound="GrapeEstimator")
 
+# What may separate cells and does not belong to a number or a word.
+SEPARATORS = re.compile(r"[^\w.,+\-%'\"()/]")
 # Rows that are filled between two movements of the bar.
 SLICE = 20_000
 
 
-def open_table(
-    path: str, reading: Reading, types: Mapping[str, Any], terminal: Terminal
-) -> TableFile:
-    """Read a file as the options say."""
-    from grapefill.files import read_table
+# The formats that an option of reading is for; others take no notice of it.
+_FORMATS = {
+    "delimiter": ("delimited",),
+    "no_quotes": ("delimited",),
+    "encoding": ("delimited", "json"),
+    "no_header": ("delimited", "excel"),
+    "decimal": ("delimited", "excel"),
+    "day_first": ("delimited", "excel"),
+    "month_first": ("delimited", "excel"),
+    "sheet": ("excel",),
+}
+_WORDS = {"delimited": "delimited text", "excel": "Excel workbooks", "json": "JSON lines"}
 
+
+def open_table(
+    path: str,
+    reading: Reading,
+    types: Mapping[str, Any],
+    terminal: Terminal,
+    *,
+    beside: str | None = None,
+) -> TableFile:
+    """Read a file as the options say, and tell where it was perhaps not read as it was meant.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    reading : Reading
+        The options.
+    types : mapping
+        What columns hold, as far as that is known.
+    terminal : Terminal
+        Where to show progress and notes.
+    beside : str or None
+        Another file that the options may be for.
+    """
+    from grapefill.files import read_table
+    from grapefill.files.places import STANDARD, Place
+
+    places = [Place.at(each) for each in (path, beside) if each is not None]
+    check_reading(reading, *(reading.format or place.format for place in places))
+    if path == STANDARD and sys.stdin is None:
+        raise InputError("There is no standard input to read. Name a file, or send a table to it.")
     with terminal.progress(f"Reading {Path(path).name}"):
-        return read_table(path, types=types, **reading.options())
+        file = read_table(path, types=types, **reading.options())
+    _note_sheet(file, reading, terminal)
+    _note_delimiter(file, reading, terminal)
+    return file
+
+
+def check_reading(reading: Reading, *formats: str | None) -> None:
+    """Refuse options that files of some formats, None if it is unknown, take no notice of."""
+    for name, known in _FORMATS.items():
+        if getattr(reading, name) and not {None, *known} & set(formats):
+            words = " and ".join(_WORDS[each] for each in known)
+            raise ConfigError(f"--{name.replace('_', '-')} is for {words} only. Leave it out.")
+
+
+def _note_sheet(file: TableFile, reading: Reading, terminal: Terminal) -> None:
+    sheet = getattr(file, "sheet", None)
+    if sheet is None or reading.sheet is not None:
+        return
+    number = len(sheet.parent.worksheets)
+    if number > 1:
+        terminal.note(
+            f"The workbook has {number} sheets, of which the first, {sheet.title!r}, was read. Add "
+            "--sheet to read another."
+        )
+
+
+def _note_delimiter(file: TableFile, reading: Reading, terminal: Terminal) -> None:
+    """Tell of text in one column that looks as if it were several."""
+    if file.place.format != "delimited" or reading.delimiter or file.frame.num_columns != 1:
+        return
+    pa: Any = import_module("pyarrow")
+    (name,) = file.frame.column_names
+    column = file.frame[name]
+    # Cells that are numbers or dates are not several cells.
+    if not pa.types.is_string(column.type):
+        return
+    if any(SEPARATORS.search(text.strip()) for text in (name, *column[:1].to_pylist()) if text):
+        terminal.note(
+            f"{file.name} was read as one column, {name!r}. If it has several, add --delimiter and "
+            "what separates them; columns of a fixed width have to be separated first."
+        )
 
 
 def check_outputs(*paths: str | None, inputs: Sequence[str], overwrite: bool) -> None:
@@ -48,6 +131,8 @@ def check_outputs(*paths: str | None, inputs: Sequence[str], overwrite: bool) ->
     from grapefill.files.places import STANDARD, are_same, check_output
 
     given = [path for path in paths if path is not None]
+    if STANDARD in given and sys.stdout is None:
+        raise OutputError("There is no standard output to write to. Name a file with --output.")
     for k, path in enumerate(given):
         check_output(path, inputs=inputs, overwrite=overwrite)
         for other in given[:k]:

@@ -39,6 +39,8 @@ MOST_CATEGORIES = 12
 MOST_CORRELATED = 30
 BINS = 24
 FEWEST_FOR_HISTOGRAM = 20
+# The width of a letter, and of what stands beside a plot.
+LETTER_INCHES, AXIS_INCHES = 0.075, 0.5
 
 
 def missingness_map(facts: Facts) -> str:
@@ -48,7 +50,7 @@ def missingness_map(facts: Facts) -> str:
     share = np.array([holes[rows].mean(axis=0) for rows in bins])
     names = [facts.columns[at].name for at in range(holes.shape[1])]
     with _figure(width=_wide(len(names)), height=4.2) as (figure, axes):
-        edges = np.linspace(0, facts.n_rows, share.shape[0] + 1)
+        edges = np.cumsum([0, *map(len, bins)]) * (facts.n_rows / max(1, holes.shape[0]))
         for at in range(share.shape[1]):
             # One patch for each run of like rows keeps the file small.
             for first, last in _runs(share[:, at]):
@@ -76,7 +78,7 @@ def pattern_plot(facts: Facts) -> str:
     """Draw which columns are missing together, and how often."""
     patterns = facts.patterns
     used = sorted({at for columns, _ in patterns for at in columns})[:MAP_COLUMNS]
-    with _figure(width=_wide(len(used) + 4), height=0.9 + 0.3 * len(patterns)) as (figure, axes):
+    with _figure(width=_wide(len(used) + 4), height=1.0) as (figure, axes):
         for line, (columns, count) in enumerate(patterns):
             for place, at in enumerate(used):
                 gone = at in columns
@@ -90,7 +92,8 @@ def pattern_plot(facts: Facts) -> str:
         axes.set_ylim(len(patterns) - 0.5, -0.5)
         axes.set_xlim(-0.6, len(used) + 3.4)
         axes.set_yticks([])
-        _name_ticks(axes, [facts.columns[at].name for at in used])
+        below = _name_ticks(axes, [facts.columns[at].name for at in used])
+        figure.set_figheight(0.6 + below + 0.3 * len(patterns))
         axes.spines[:].set_visible(False)
         words = "; ".join(
             f"{count:,} rows without "
@@ -302,12 +305,22 @@ def _short(name: str) -> str:
     return name if len(name) <= 18 else name[:17] + "…"
 
 
-def _name_ticks(axes: Any, names: list[str]) -> None:
+def _name_ticks(axes: Any, names: list[str]) -> float:
+    """Write names below the axes, slanting if they are long; return how many inches they take."""
     shown = [_short(name) for name in names]
-    upright = sum(map(len, shown)) > 40
+    figure = axes.get_figure()
+    low, high = axes.get_xlim()
+    panels = len(figure.axes)
+    room = (figure.get_size_inches()[0] / panels - AXIS_INCHES) / abs(high - low)
+    longest = LETTER_INCHES * (max(map(len, shown), default=0) + 1)
+    slanting = longest > room
     axes.set_xticks(
-        range(len(shown)), shown, rotation=60 if upright else 0, ha="right" if upright else "center"
+        range(len(shown)),
+        shown,
+        rotation=60 if slanting else 0,
+        ha="right" if slanting else "center",
     )
+    return 0.3 + (0.87 * longest if slanting else 0.0)
 
 
 @contextmanager

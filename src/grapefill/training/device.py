@@ -25,12 +25,20 @@ def resolve_device(device: str | torch.device) -> torch.device:
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
-        return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        found = torch.empty(0, device=device).device
+    except NotImplementedError as error:
+        # torch lists everything that it could do instead, over a hundred lines.
+        raise _unusable(device, "this machine, or its torch, has none") from error
+    except (RuntimeError, AssertionError, TypeError, ImportError) as error:
         # Without CUDA compiled in torch raises an AssertionError.
-        raise ConfigError(
-            f"device={device!r} cannot be used here: {error}. Use 'auto' or 'cpu'."
-        ) from error
+        raise _unusable(device, str(error)) from error
+    if found.type == "meta":
+        raise _unusable(device, "it keeps no numbers")
+    return found
+
+
+def _unusable(device: object, reason: str) -> ConfigError:
+    return ConfigError(f"device={device!r} cannot be used here: {reason}. Use 'auto' or 'cpu'.")
 
 
 def available_device(device: str) -> str:
