@@ -372,3 +372,21 @@ def test_demo(cli, tmp_path):
     result = cli("demo", "--folder", filled.parent)
     assert "penguins.csv': the file exists already" in result.err
     assert table.read_text() == "mine"
+
+
+def test_formulas_of_a_workbook_are_not_counted_as_filled(cli, tmp_path, quick):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(["a", "b"])
+    for row in range(2, 42):
+        sheet.append([row, None if row == 9 else f"=A{row}*2" if row % 4 == 0 else 2 * row])
+    book.save(tmp_path / "in.xlsx")
+    result = cli("impute", tmp_path / "in.xlsx", "-o", tmp_path / "out.xlsx", *quick)
+    assert result.code == 0
+    assert "10 in 'b'" in result.err
+    assert "1 of 11" in result.out
+    assert "1 cell was filled" in result.out
+    filled = openpyxl.load_workbook(tmp_path / "out.xlsx").active
+    assert filled["B4"].value == "=A4*2"
+    assert isinstance(filled["B9"].value, int)

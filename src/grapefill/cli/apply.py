@@ -118,7 +118,7 @@ def apply(
     file = open_table(data, reading, types, terminal)
     file.check_target(output)
     table = select_columns(estimator, plan.prepare(file), file.name)
-    filled = fill(estimator, plan, table, terminal)
+    filled = file.as_written(fill(estimator, plan, table, terminal))
     file.write(output, filled, overwrite=running.overwrite)
     seconds = time.perf_counter() - started
     show_result(terminal, estimator, table, filled, output=output, seconds=seconds)

@@ -141,7 +141,7 @@ def impute(
     file.check_target(output)
     checkpoint = training.checkpoint(model)
     imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
-    filled = fill(imputer, plan, table, terminal)
+    filled = file.as_written(fill(imputer, plan, table, terminal))
     intervals = None if interval is None else imputer.interval(table, interval)
     page = None if report is None else _page(imputer, table, data, terminal)
     file.write(output, filled, overwrite=running.overwrite)

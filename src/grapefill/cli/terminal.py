@@ -42,9 +42,10 @@ PHRASES = {
     "Allow quotes.": "Leave out --no-quotes.",
     "or name its encoding": "or add --encoding",
     ", or pass an imputer.": ".",
-    'Fit with settings={"validation": 0.1, "rejoin": 0.8}, or another preset.': (
-        "Add --set validation=0.1 --set rejoin=0.8, or choose another --preset."
+    'Fit with settings={"validation": 0.1, "rejoin": 0.8} or another preset': (
+        "Add --set validation=0.1 --set rejoin=0.8, or choose another --preset"
     ),
+    ", without an o_edge of your own": "",
     "Call its item() for a number of Python.": "",
     "Allow it with allow_empty_rows=True.": "Add another column first.",
     "Name some with columns=[...].": "Name some with --columns.",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["ExcelFile"]
 
 pa: Any = import_module("pyarrow")
+pc: Any = import_module("pyarrow.compute")
 
 _FORMULA = re.compile(rb"<(\w+:)?f[\s/>]")
 # Parts of a workbook that openpyxl does not keep, and what people call them.
@@ -154,6 +155,17 @@ class ExcelFile(TableFile):
                 "open the workbook in Excel or LibreOffice, save it there, and try again."
             )
         return locked
+
+    def as_written(self, table: Any) -> Any:
+        """Return a filled table whose cells are empty where the file holds a formula."""
+        places = {name: at for at, name in enumerate(table.column_names)}
+        for j, locked in self._locked.items():
+            at = places.get(self.names[j])
+            if at is not None:
+                column = table.column(at)
+                left = pc.if_else(pa.array(locked), pa.scalar(None, column.type), column)
+                table = table.set_column(at, table.field(at), left)
+        return table
 
     def _allowed(self, changes: Changes) -> Changes:
         """Leave the cells with a formula as they are."""

@@ -57,9 +57,9 @@ class Beliefs:
         if held_out is None or not held_out.feature.size:
             raise InputError(
                 "No cells were held out when the model was fitted, so nobody knows how far off it "
-                'is. Fit with settings={"validation": 0.1, "rejoin": 0.8} or another preset, '
-                "without an o_edge of your own, and to a table with more observed cells if it has "
-                "only a few."
+                'is. Fit with settings={"validation": 0.1, "rejoin": 0.8} or another preset'
+                ", without an o_edge of your own"
+                ", and to a table with more observed cells if it has only a few."
             )
         self.model = model
         self.features = list(model.features.continuous)
