@@ -127,7 +127,8 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         rounding.
     fill : {"best", "median", "mean", "mode"}, default="best"
         What `transform` fills numbers with: the guess of the smallest expected error, or the
-        median, the mean or the mode of the cell's distribution, see `predict_distribution`.
+        median, the mean or the mode of the cell's distribution, see `predict_distribution`. For
+        the latter three, `fit` of a small table trains three more models, as intervals do.
     constraints : dict or None, default=None
         What filled numbers may be, by column name (or position for arrays): ``"non-negative"``,
         ``"integer"``, ``"rounded"`` (to as many digits as the observed values have),
@@ -273,6 +274,9 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         self._remember(schema)
         self.indicator_columns_ = tuple(j for j in range(table.n_columns) if table.missing(j).any())
         self._seen = None
+        if self.fill != "best" and self.model_ is not None and self.uncertainty_ is not None:
+            # What is filled in depends on these cells, and `transform` should not have to train.
+            self.uncertainty_.held_out(self.model_)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
