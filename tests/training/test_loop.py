@@ -65,6 +65,30 @@ def test_loss_falls(layout: str, loss_on: str, loss: str) -> None:
     assert np.mean(history.loss[-10:]) < 0.7 * np.mean(history.loss[:10])
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "settings", "threads"),
+    [(60, {}, 1), (6_000, {"batch_rows": 100}, 1), (6_000, {}, 2)],
+)
+def test_small_steps_run_in_one_thread(n_rows: int, settings: Any, threads: int) -> None:
+    """Those of other sizes as they are told to, and so does everything afterwards."""
+    seen = set()
+
+    def look(_: Progress) -> None:
+        seen.add(torch.get_num_threads())
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        make_trainer(n_rows, callbacks=[look], max_steps=2, **settings).run()
+        assert seen == {threads}
+        assert torch.get_num_threads() == 2
+        with pytest.raises(GrapefillError, match="diverged"):
+            make_trainer(n_rows, learning_rate=1e30, **settings).run()
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_same_seed_same_history_in_both_layouts() -> None:
     dense = make_trainer(layout="dense").run()
     edges = make_trainer(layout="edges").run()

@@ -24,6 +24,7 @@ from grapefill.graph import (
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.batches import Batches, hold_out
 from grapefill.training.checkpoint import Saved
+from grapefill.training.device import threads_for
 from grapefill.training.flat import FlatParameters
 from grapefill.training.loss import cell_loss
 from grapefill.training.progress import Callback, History, Progress
@@ -188,7 +189,8 @@ class Trainer:
                 if saved is not None:
                     self._restore(saved)
                 if not self._course.done:
-                    self._loop()
+                    with threads_for(self._cells_of_a_step()):
+                        self._loop()
                     self._course.done = True
                     if self.checkpoint is not None:
                         self.checkpoint.write(self._saved())
@@ -342,6 +344,10 @@ class Trainer:
                 f"A training step on all {rows:,} rows takes about {gigabytes:.0f} GB of memory. "
                 'Set settings={"batch_rows": 4096} to train on batches.'
             )
+
+    def _cells_of_a_step(self) -> int:
+        columns = self.network.features.count * self.batches.column_share
+        return int(self.batches.rows * columns)
 
     def _hold_out(self, cells: Cells) -> Tensor:
         """Choose the held-out cells; with O_node they are labels."""
