@@ -88,12 +88,14 @@ def test_draws_of_an_earlier_run(cli, draws, houses, quick):
     assert {path: path.read_bytes() for path in draws.iterdir()} == before
     assert not houses.with_name("more.csv").exists()
     (draws / "imputation-notes.txt").write_text("mine")
+    (draws / "imputation-2024.html").write_text("mine as well")
     result = cli("impute", houses, "--draws", "2", *more, "--overwrite", *quick)
     assert result.code == 0
     assert "Removed 1 draw of an earlier run" in result.err
     assert sorted(path.name for path in draws.iterdir()) == [
         "imputation-1.csv",
         "imputation-2.csv",
+        "imputation-2024.html",
         "imputation-notes.txt",
     ]
 
@@ -104,6 +106,11 @@ def test_no_other_file_is_taken_for_a_draw(cli, houses, quick):
     result = cli("impute", data, *options, *quick)
     assert result.code == 1
     assert "imputation-7.csv' would be taken for a draw" in result.err
+    assert data.exists()
+    houses.symlink_to(data)
+    result = cli("impute", houses, *options, *quick)
+    assert result.code == 1
+    assert "which would be taken for a draw" in result.err
     assert data.exists()
 
 

@@ -1,6 +1,7 @@
 """Constraints hold in every filled cell: of fills, draws and ends of intervals."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -221,6 +222,7 @@ class TestRules:
         for rule, message in (
             ("day >= other + 30", "Say what it counts: '30 days'"),
             ("n >= 3 days", "Leave its unit out"),
+            ("day >= 30 days", "Compare dates with each other"),
         ):
             with pytest.raises(ConfigError, match=message):
                 GrapeImputer("fast", settings=quick, rules=[rule]).fit(table)
@@ -324,6 +326,25 @@ def test_rules_hold_for_dates_that_are_told_in_days(quick, unit, rule):
     assert (filled["end"] == filled["end"].dt.normalize()).all()
     assert (filled["start"] == filled["start"].dt.round("h")).all()
     assert filled.eval(rule).all()
+
+
+def test_rules_may_lead_beyond_the_first_date(quick):
+    """Also where the counts of all dates are too far apart for a float."""
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(0, 600, 10), "D")
+    table = pd.DataFrame({"start": day, "end": day + pd.Timedelta(40, "D")}).astype("M8[ns]")
+    table.loc[::3, "start"] = pd.NaT
+    table.loc[0, "end"] = pd.Timestamp("2020-01-15")
+    rule = "start <= end - 30 days"
+    imputer = GrapeImputer("fast", settings=quick, rules=[rule], random_state=0)
+    filled = imputer.fit_transform(table)
+    assert (filled["start"] <= filled["end"] - pd.Timedelta(30, "D")).all()
+
+
+def test_numbers_of_any_type_are_limits(imputer, holed):
+    given = {"a": {"min": Decimal("4.5")}, "b": {"allowed": [Decimal(4), np.float32(5)]}}
+    filled = with_parameters(imputer, constraints=given).transform(holed)
+    assert (filled["a"][holed["a"].isna()] == 4.5).all()
+    assert filled["b"][holed["b"].isna()].isin([4, 5]).all()
 
 
 def test_limits_of_whole_numbers():

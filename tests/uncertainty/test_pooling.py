@@ -190,3 +190,10 @@ def test_bad_options() -> None:
         pool(ESTIMATES, VARIANCES, names=["a", "b", "c"])
     with pytest.raises(InputError, match="coverage"):
         pool(ESTIMATES, VARIANCES).interval(95)
+
+
+def test_what_pandas_counts_by_itself_are_no_names():
+    pairs = [(pd.Series([1.0, k], index=["a", "b"]), pd.Series([0.1, 0.2])) for k in (2.0, 2.5)]
+    pooled = pool.fit(lambda pair: pair, pairs)
+    assert list(pooled.names) == ["a", "b"]
+    np.testing.assert_allclose(pooled.within, [0.1, 0.2])

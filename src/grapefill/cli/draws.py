@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +17,7 @@ from grapefill.cli.columns import listed
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 from grapefill.errors import ConfigError, InputError, OutputError
-from grapefill.files.places import are_same, open_output
+from grapefill.files.places import Place, are_same, open_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,6 +112,12 @@ def earlier_draws(
                 "another --out-dir."
             )
     earlier = [path for path in _draws_in(folder) if path.name not in {Path(p).name for p in paths}]
+    for path, other in product(earlier, others):
+        if other is not None and are_same(path, Path(other)):
+            raise OutputError(
+                f"{other!r} is {str(path)!r}, which would be taken for a draw. Choose another "
+                "--out-dir."
+            )
     if earlier and not overwrite:
         raise OutputError(
             f"The folder {str(folder)!r} has draws of an earlier run, such as "
@@ -121,7 +128,9 @@ def earlier_draws(
 
 
 def _is_draw(path: Path) -> bool:
-    return DRAW.fullmatch(path.name) is not None
+    # A table without a suffix has draws without one; notes and pages are none.
+    known = not path.suffix or Place.at(str(path)).format is not None
+    return known and DRAW.fullmatch(path.name) is not None
 
 
 def _draws_in(folder: Path) -> list[Path]:

@@ -286,8 +286,10 @@ class ExcelFile(TableFile):
 
     def _not_text(self, j: int) -> dict[str, Any]:
         """Return cells that a column of text holds as something else, such as times of day."""
-        cells = (self.sheet.cell(row, self.first_column + j).value for row in self.rows)
-        return {str(cell): cell for cell in cells if not isinstance(cell, str | None)}
+        cells = [self.sheet.cell(row, self.first_column + j).value for row in self.rows]
+        texts = {cell for cell in cells if isinstance(cell, str)}
+        others = {str(cell): cell for cell in cells if not isinstance(cell, str | None)}
+        return {text: cell for text, cell in others.items() if text not in texts}
 
     def _usual_style(self, sheet: Any, column: int) -> str | None:
         """Return the number format of most cells with a value."""

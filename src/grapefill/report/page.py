@@ -86,7 +86,8 @@ def _pictures(facts: Facts) -> dict[str, Any]:
 
     with_holes = [column for column in facts.columns if column.filled.size]
     with_holes.sort(key=lambda column: -column.missing)
-    judged = [column for column in facts.columns if _can_scatter(column)]
+    # A single column has nothing to be judged by but itself.
+    judged = [column for column in facts.columns if _can_scatter(column) and len(facts.columns) > 1]
     judged.sort(key=lambda column: column.gain or 0.0)
     holes = bool(facts.missing.any())
     return {
@@ -111,7 +112,9 @@ def _calibration(imputer: GrapeImputer) -> Any:
     from markupsafe import Markup
 
     model = imputer.model_
-    if model is None or model.held_out is None or not model.held_out.feature.size:
+    if model is None or model.held_out is None or model.features.count < 2:
+        return None
+    if not model.held_out.feature.size:
         return None
     curves = coverage_curves(imputer)
     return Markup(plots.calibration_plot(COVERAGES, curves)) if curves else None

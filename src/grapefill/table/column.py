@@ -98,12 +98,6 @@ class Column:
         return self.empty and self.kind is not Kind.PASSTHROUGH
 
     @property
-    def is_whole(self) -> bool:
-        """Whether its numbers are whole: codes, integers or counts of a unit."""
-        whole = self.kind is Kind.ORDINAL or self.extent is not None
-        return whole or self.categories is not None
-
-    @property
     def origin(self) -> int:
         """What is subtracted from integers too large for float64, so that differences survive."""
         if self.extent is None or max(map(abs, self.extent)) <= EXACT_LIMIT:
@@ -152,7 +146,8 @@ class Column:
         else:
             # Too wide for one float64 to hit both ends exactly: Python's integers can.
             exact = (self.origin + int(value) for value in rounded)
-            counts = np.array([max(smallest, min(largest, value)) for value in exact], dtype=dtype)
+            least = min(smallest, self.origin + int(self.lower))
+            counts = np.array([max(least, min(largest, value)) for value in exact], dtype=dtype)
         if self.unit:
             counts = to_grain(counts, self.grain, self.phase)
             letter = "m" if self.form is Form.DURATION else "M"

@@ -20,6 +20,7 @@ from grapefill.uncertainty.belief import (
     shared_level,
     shortest,
 )
+from grapefill.uncertainty.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -208,9 +209,7 @@ class ColumnDistribution:
         number = number_of(self.column, value)
         if self.chances is not None:
             return self.chances[:, int(number)]
-        grid = self._numbers("probability")
-        if self.column.is_whole:
-            grid = np.rint(grid)
+        grid = Limits.of(self.column).project(self._numbers("probability"))
         below: FloatArray = (grid <= number).mean(axis=1)
         return below
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -117,7 +118,8 @@ class Constraints:
                 + ", ".join(f"{name!r} is {' '.join(each).strip()}" for name, each in listed)
                 + ". Convert them to the same."
             )
-        if rule.constant and columns[0].unit:
+        # A day is what dates without a time count in.
+        if rule.constant and columns[0].unit not in ("", "D"):
             raise ConfigError(
                 f"The rule {rule.text!r} adds a number to dates or durations. Say what it counts: "
                 "'30 days', '12 hours', '90 minutes' or '5 seconds'."
@@ -126,6 +128,10 @@ class Constraints:
             raise ConfigError(
                 f"The rule {rule.text!r} adds a time to columns that do not count time. Leave its "
                 "unit out."
+            )
+        if columns[0].family == "datetime" and math.fsum(rule.weights.values()):
+            raise ConfigError(
+                f"The rule {rule.text!r} is about a date by itself. Compare dates with each other."
             )
 
     def finish(self, table: Table, encoded: Encoded, numbers: Numbers) -> dict[int, Fill]:

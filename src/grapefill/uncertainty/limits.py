@@ -198,11 +198,17 @@ def _observed_decimals(observed: FloatArray | None) -> int | None:
 
 def _counted(column: Column, value: Any, what: str) -> float:
     """Return a number counted from the origin of a column, a whole one exactly."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        raise ConfigError(f"{what} of column {column.name!r} must be numbers, got {value!r}.")
-    if column.origin and float(value).is_integer():
+    try:
+        if isinstance(value, str | bytes | bool | np.bool_):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{what} of column {column.name!r} must be numbers, got {value!r}."
+        ) from error
+    if column.origin and number.is_integer():
         return float(int(value) - column.origin)
-    return float(value)
+    return number
 
 
 def _is_digits(decimals: Any) -> bool:

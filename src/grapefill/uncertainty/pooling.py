@@ -315,8 +315,12 @@ def _numbers_of(given: Any) -> FloatArray:
 def _in_order(variance: Any, labels: list[Any] | None) -> FloatArray:
     """Return variances in the order of the estimates' labels; without labels, in their own."""
     own, spread = _labels_of(variance), _numbers_of(variance)
-    if own is None or labels is None or own == labels:
+    # What pandas counts by itself are no names.
+    counted = list(range(spread.size))
+    if own in (None, labels, counted) or labels in (None, counted):
         return spread
+    assert own is not None
+    assert labels is not None
     places = {label: at for at, label in enumerate(own)}
     if places.keys() != set(labels) or not len(places) == len(own) == len(labels):
         raise InputError(
