@@ -553,11 +553,12 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     def _zeros(self, table: Table) -> dict[int, Fill]:
         """Return what fills number columns that had no value at fit: 0 unless that is forbidden."""
         fills: dict[int, Fill] = {}
+        # What was observed elsewhere does not matter to a column without a value.
+        constraints = self._constraints(self.schema_, None)
         for j, column in enumerate(self.schema_.columns):
             if column.useless and column.family == "number":
                 where = np.flatnonzero(table.missing(j))
-                value = self._fitted_constraints().empty_value(j) if self._constrained else 0.0
-                fills[j] = (where, np.full(where.size, value))
+                fills[j] = (where, np.full(where.size, constraints.empty_value(j)))
         return fills
 
     def __sklearn_tags__(self) -> Any:

@@ -67,7 +67,7 @@ def test_version(cli):
         (["impute", "a.csv", "b.csv"], "One argument too many: b.csv."),
         (["impute", "a.csv", "--seed", "-1"], "Must be >= 0"),
         (["impute", "a.csv", "--seed", "1.5"], "--seed: 1.5 is not a whole number"),
-        (["impute", "a.csv", "--draws", "two"], "--draws"),
+        (["impute", "a.csv", "--draws", "two"], "--draws: two is not a whole number"),
         (["impute", "a.csv", "--time-limit", "soon"], "Write it like 90, 90s, 5m or 1h"),
         (["impute", "a.csv", "--checkpoint-every", "x"], '"x" for --checkpoint-every'),
         (["impute", "a.csv", "--set", "max_steps"], "Write it like max_steps=500"),

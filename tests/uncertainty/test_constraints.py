@@ -340,6 +340,22 @@ def test_rules_may_lead_beyond_the_first_date(quick):
     assert (filled["start"] <= filled["end"] - pd.Timedelta(30, "D")).all()
 
 
+def test_a_limit_far_below_large_integers(quick):
+    table = pd.DataFrame({"a": np.arange(40.0), "n": pd.array(2**60 + np.arange(40), "Int64")})
+    table.loc[::4, "n"] = pd.NA
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    constrained = with_parameters(imputer, constraints={"n": {"min": 0.5}})
+    assert constrained.transform(table).equals(imputer.transform(table))
+
+
+def test_nothing_but_empty_columns(quick):
+    table = pd.DataFrame({"e": [np.nan] * 5})
+    imputer = GrapeImputer(
+        "fast", settings=quick, keep_empty_features=True, constraints={"e": {"min": 5}}
+    )
+    assert (imputer.fit_transform(table)["e"] == 5).all()
+
+
 def test_numbers_of_any_type_are_limits(imputer, holed):
     given = {"a": {"min": Decimal("4.5")}, "b": {"allowed": [Decimal(4), np.float32(5)]}}
     filled = with_parameters(imputer, constraints=given).transform(holed)

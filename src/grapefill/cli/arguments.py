@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -54,13 +55,13 @@ def _check_file(_: Any, value: str | None) -> None:
 def _whole_number(_: Any, tokens: Sequence[Token]) -> int:
     """Read a whole number, and do not cut 1.5 down to one."""
     text = tokens[0].value
-    try:
+    with contextlib.suppress(ValueError):
         return int(text)
-    except ValueError:
-        number = float(text)
-        if not number.is_integer():
-            raise ValueError(f"{text} is not a whole number.") from None
-        return int(number)
+    # Numbers such as 1e4 are whole as well.
+    with contextlib.suppress(ValueError):
+        if float(text).is_integer():
+            return int(float(text))
+    raise ValueError(f"{text} is not a whole number.")
 
 
 def _check_time(_: Any, value: str | None) -> None:

@@ -104,6 +104,12 @@ class Column:
             return 0
         return self.extent[0]
 
+    def from_origin(self, number: Any) -> float:
+        """Return a number counted from the origin, a whole one exactly."""
+        if self.origin and float(number).is_integer():
+            return float(int(number) - self.origin)
+        return float(number) - self.origin
+
     def decode(self, numbers: FloatArray) -> Array:
         """Turn numbers into values of the column, always within what was observed.
 

@@ -251,8 +251,7 @@ def number_of(column: Column, value: Any) -> float:
         return float(column.categories.index(value))
     try:
         if not column.unit:
-            exact = column.origin and float(value).is_integer()
-            return float(int(value) - column.origin) if exact else float(value)
+            return column.from_origin(value)
         if getattr(value, "tzinfo", None) is not None:
             value = value.astimezone(UTC).replace(tzinfo=None)
         letter, kind = (

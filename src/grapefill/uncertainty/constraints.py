@@ -187,7 +187,8 @@ class Constraints:
             column = columns[j]
             inside = np.clip(each, column.lower, column.upper)
             if self._is_touched(j):
-                inside = self._plain(column, inside) + self.delta.get(j, 0.0)
+                # As it would be filled in without constraints.
+                inside = Limits.of(column).project(inside) + self.delta.get(j, 0.0)
                 inside = self._limits_of(j).project(inside)
             values[j] = inside
         return values
@@ -198,17 +199,11 @@ class Constraints:
         return asked and self.schema.columns[j].categories is None
 
     def _decoded(self, numbers: Numbers, values: dict[int, FloatArray]) -> dict[int, Fill]:
-        columns = self.schema.columns
-        return {
-            j: (rows, (_decoded_beyond if self._is_touched(j) else Column.decode)(columns[j], each))
-            for (j, (rows, _)), each in zip(numbers.items(), values.values(), strict=True)
-        }
-
-    def _plain(self, column: Column, values: FloatArray) -> FloatArray:
-        """Return values as they are filled in without constraints."""
-        if column.extent is not None or column.kind is Kind.ORDINAL:
-            return np.rint(values)
-        return values
+        fills: dict[int, Fill] = {}
+        for j, (rows, _) in numbers.items():
+            decode = _decoded_beyond if self._is_touched(j) else Column.decode
+            fills[j] = (rows, decode(self.schema.columns[j], values[j]))
+        return fills
 
     def _limits_of(self, j: int) -> Limits:
         return self.limits.get(j) or Limits.of(self.schema.columns[j])

@@ -197,18 +197,15 @@ def _observed_decimals(observed: FloatArray | None) -> int | None:
 
 
 def _counted(column: Column, value: Any, what: str) -> float:
-    """Return a number counted from the origin of a column, a whole one exactly."""
+    """Return a number that somebody gave for a column, counted from its origin."""
     try:
         if isinstance(value, str | bytes | bool | np.bool_):
             raise TypeError
-        number = float(value)
+        return column.from_origin(value)
     except (TypeError, ValueError) as error:
         raise ConfigError(
             f"{what} of column {column.name!r} must be numbers, got {value!r}."
         ) from error
-    if column.origin and number.is_integer():
-        return float(int(value) - column.origin)
-    return number
 
 
 def _is_digits(decimals: Any) -> bool:
