@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Reading, Running, Training, read_settings
+from grapefill.cli.arguments import Answering, Reading, Training, read_settings
 from grapefill.cli.columns import listed
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
@@ -243,7 +243,7 @@ def pool(
     formula: str,
     family: Family = "linear",
     reading: Reading = Reading(),
-    running: Running = Running(),
+    running: Answering = Answering(),
 ) -> None:
     """Fit a model to every draw in a folder, and pool the coefficients (Rubin's rules).
 
@@ -261,7 +261,7 @@ def pool(
     """
     terminal = Terminal.current(quiet=running.quiet)
     pooled = pool_folder(folder, formula, family, reading, terminal)
-    terminal.show(str(pooled), "", f"{pooled.n_imputations:,} tables were pooled.")
+    terminal.answer(str(pooled), "", f"{pooled.n_imputations:,} tables were pooled.")
 
 
 def pool_folder(
