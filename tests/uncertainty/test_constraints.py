@@ -196,7 +196,7 @@ class TestRules:
             np.ones(4),
             lambda _, moved, direction: Limits(decimals=0).project(moved, direction),
         )
-        assert not repair(read_rule(rule), values, free, columns).any()
+        assert not repair(read_rule(rule), values, free, columns).rows.any()
         assert (values[:, 3] == before[:, 3]).all()
         assert (values == np.rint(values)).all()
 
@@ -255,7 +255,7 @@ class TestRules:
             lambda _, moved, direction: limits.project(moved, direction),
         )
         before = values.copy()
-        broken = repair(rule, values, free, columns)
+        broken = repair(rule, values, free, columns).rows
         assert (values[~free] == before[~free]).all()
         assert not broken[free.any(axis=1)].any()
         assert (over(rule[0], values, columns) <= 0)[free.any(axis=1)].all()

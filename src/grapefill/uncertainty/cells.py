@@ -84,7 +84,7 @@ class Beliefs:
             repeated = None
             if uncertainty is not None and uncertainty.repeats[j]:
                 repeated = uncertainty.observed[j]
-            cells = Cells(mine.guess, mine.spread, mine.votes)
+            cells = Cells(mine.guess, mine.spread, mine.votes, mine.known)
             columns.append(
                 NumberColumn(
                     mine.truth,
@@ -102,6 +102,7 @@ class Beliefs:
         column = self.numbers[self.features.index(feature)]
         rows = np.flatnonzero(part.holes[:, feature])
         values = np.where(np.isnan(part.numbers), part.guess.value, part.numbers)
+        known = (~np.isnan(part.numbers)).sum(axis=1).astype(np.float64)
         for start in range(0, rows.size, BLOCK):
             block = rows[start : start + BLOCK]
             votes = np.empty((block.size, 0))
@@ -112,6 +113,7 @@ class Beliefs:
                 part.guess.value[block, feature],
                 np.full(block.size, np.nan) if spread is None else spread[block, feature],
                 votes,
+                known[block],
             )
             yield block, quantile_grid(column.mixture(cells))
 

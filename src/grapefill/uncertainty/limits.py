@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from grapefill.errors import ConfigError
-from grapefill.table.kinds import Kind
+from grapefill.table.kinds import Form, Kind
 from grapefill.uncertainty.belief import nearest
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Limits:
         Digits after the point.
     grain, phase : int
         Steps of dates, and what is left of each date beyond whole steps.
+    single : bool
+        Whether the values are stored in single precision.
 
     Examples
     --------
@@ -55,13 +58,17 @@ class Limits:
     decimals: int | None = None
     grain: int = 1
     phase: int = 0
+    single: bool = False
 
     @classmethod
     def of(cls, column: Column) -> Self:
         """Return what values of a column are even if nothing is asked of them."""
         whole = column.extent is not None or column.kind is Kind.ORDINAL
+        digits = 0 if whole else column.scale if column.form is Form.DECIMAL else None
         phase = (column.phase - column.origin) % column.grain
-        return cls(decimals=0 if whole else None, grain=column.grain, phase=phase)
+        low, high = _storable(column)
+        single = _is_single(column)
+        return cls(low, high, None, digits, grain=column.grain, phase=phase, single=single)
 
     def project(self, values: FloatArray, direction: int = 0) -> FloatArray:
         """Return the nearest values within the limits; with a direction, none on the other side."""
@@ -76,8 +83,16 @@ class Limits:
         if self.grain > 1:
             return self._on_steps(values, direction)
         if self.decimals is not None:
-            values = self._rounded(values, direction)
-        return values
+            return self._rounded(values, direction)
+        return self._in_single(values, direction) if self.single else values
+
+    @staticmethod
+    def _in_single(values: FloatArray, direction: int) -> FloatArray:
+        stored = values.astype(np.float32)
+        if direction:
+            short = (stored - values) * direction < 0
+            stored = np.where(short, np.nextafter(stored, np.float32(direction * np.inf)), stored)
+        return stored.astype(np.float64)
 
     def _on_steps(self, values: FloatArray, direction: int) -> FloatArray:
         steps = (values - self.phase) / self.grain
@@ -141,8 +156,18 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
         _counted(column, given[key], key) if given.get(key) is not None else end
         for key, end in (("min", -np.inf), ("max", np.inf))
     )
-    if np.isnan(low) or np.isnan(high) or low > high:
+    for key, end in (("min", low), ("max", high)):
+        if np.isnan(end):
+            raise ConfigError(f"{key} of column {name!r} must be a number, got {given[key]!r}.")
+    if low > high:
         raise ConfigError(f"constraints of column {name!r} have a min above their max.")
+    least, most = _storable(column)
+    if low > most or high < least:
+        raise ConfigError(
+            f"No number of column {name!r}, which is {column.dtype}, can obey its constraints. "
+            "Convert it to a type for larger numbers."
+        )
+    low, high = max(low, least), min(high, most)
     for key in ("integer", "observed"):
         if not isinstance(given.get(key), bool | np.bool_ | None):
             raise ConfigError(
@@ -154,11 +179,20 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
             f'decimals of column {name!r} must be "observed" or 0 to 15, got {decimals!r}.'
         )
     if decimals == "observed":
-        decimals = _observed_decimals(observed)
-    if given.get("integer") or column.kind is Kind.ORDINAL or column.extent is not None:
+        decimals = _observed_decimals(observed, single=_is_single(column))
+    if given.get("integer") or column.extent is not None:
         decimals = 0
+    if column.form is Form.DECIMAL:
+        decimals = column.scale if decimals is None else min(decimals, column.scale)
     allowed = _allowed(column, given, observed)
+    if allowed is None and decimals is None and column.kind is Kind.ORDINAL:
+        decimals = 0
     if allowed is not None:
+        if decimals is not None:
+            allowed = allowed[np.round(allowed, decimals) == allowed]
+            if not allowed.size:
+                what = "is a whole number" if not decimals else f"has at most {decimals} digits"
+                raise ConfigError(f"None of the allowed values of column {name!r} {what}.")
         allowed = allowed[(allowed >= low) & (allowed <= high)]
     elif decimals is not None:
         unit = 10.0**decimals
@@ -167,7 +201,22 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
     if allowed is not None and not allowed.size:
         raise ConfigError(f"None of the allowed values of column {name!r} is within its limits.")
     digits = None if allowed is not None or decimals is None else int(decimals)
-    return Limits(low, high, allowed, digits)
+    return Limits(low, high, allowed, digits, single=_is_single(column))
+
+
+def _storable(column: Column) -> tuple[float, float]:
+    """Return the range of a column's type, counted from its origin."""
+    match = re.match(r"(u?)int(8|16|32)\b", column.dtype.lower())
+    if match is None or column.form is not Form.INTEGER:
+        return -np.inf, np.inf
+    ends = np.iinfo(f"{match[1]}int{match[2]}")
+    return float(ends.min - column.origin), float(ends.max - column.origin)
+
+
+def _is_single(column: Column) -> bool:
+    """Whether a column holds floats of less than 64 bits."""
+    # "float" by itself is pyarrow's name for 32 bits.
+    return re.match(r"float(16|32)?(\W|$)|halffloat", column.dtype.lower()) is not None
 
 
 def _allowed(
@@ -188,12 +237,14 @@ def _allowed(
     return values
 
 
-def _observed_decimals(observed: FloatArray | None) -> int | None:
+def _observed_decimals(observed: FloatArray | None, *, single: bool) -> int | None:
     """Return how many digits observed values have; None if they have all."""
     if observed is None:
         return None
-    rounded = (np.round(observed, digits) for digits in range(MOST_DECIMALS + 1))
-    return next((d for d, each in enumerate(rounded) if (each == observed).all()), None)
+    dtype = np.float32 if single else np.float64
+    rounded = (np.round(observed, digits).astype(dtype) for digits in range(MOST_DECIMALS + 1))
+    stored = observed.astype(dtype)
+    return next((d for d, each in enumerate(rounded) if (each == stored).all()), None)
 
 
 def _counted(column: Column, value: Any, what: str) -> float:
