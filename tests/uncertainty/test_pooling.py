@@ -184,7 +184,7 @@ def test_bad_input(arguments: Any, message: str) -> None:
 
 
 def test_bad_options() -> None:
-    with pytest.raises(InputError, match="df_complete must be positive"):
+    with pytest.raises(InputError, match="df_complete must be a positive"):
         pool(ESTIMATES, VARIANCES, df_complete=0)
     with pytest.raises(InputError, match="3 names for 2 estimates"):
         pool(ESTIMATES, VARIANCES, names=["a", "b", "c"])
@@ -197,3 +197,29 @@ def test_what_pandas_counts_by_itself_are_no_names():
     pooled = pool.fit(lambda pair: pair, pairs)
     assert list(pooled.names) == ["a", "b"]
     np.testing.assert_allclose(pooled.within, [0.1, 0.2])
+
+
+def test_frames_are_matched_by_name() -> None:
+    estimates = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 3.0]})
+    variances = pd.DataFrame({"b": [100.0, 100.0], "a": [1.0, 1.0]})
+    result = pool(estimates, variances)
+    assert result.names == ("a", "b")
+    assert result.within.tolist() == [1.0, 100.0]
+    rows: list[Any] = [dict(row) for _, row in variances.iterrows()]
+    assert pool(estimates, rows).within.tolist() == [1.0, 100.0]
+    with pytest.raises(InputError, match="different names"):
+        pool(estimates, variances.rename(columns={"b": "c"}))
+
+
+def test_models_of_other_rows_are_refused() -> None:
+    def model(rows: float) -> Any:
+        return SimpleNamespace(params=np.ones(1), bse=np.ones(1), nobs=rows)
+
+    with pytest.raises(InputError, match="imputation 2 is of 110 rows, the first of 150"):
+        pool.fit(model, [150.0, 110.0])
+
+
+@pytest.mark.parametrize("df", [None, "many", 0])
+def test_degrees_of_freedom_are_numbers(df: Any) -> None:
+    with pytest.raises(InputError, match="df_complete must be a positive number"):
+        pool(ESTIMATES, VARIANCES, df_complete=df)

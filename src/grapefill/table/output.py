@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from grapefill.table.arrays import Array, BoolArray, IntArray
 
-__all__ = ["append_columns", "as_pandas", "stack_tables"]
+__all__ = ["append_columns", "as_pandas", "as_polars", "stack_tables"]
 
 
 def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray]) -> Any:
@@ -65,6 +65,17 @@ def as_pandas(table: Any) -> Any:
 
         table = without_index(table)
     return nw.from_native(table, eager_only=True).to_pandas()
+
+
+def as_polars(table: Any, names: Sequence[str]) -> Any:
+    """Return a table as a polars DataFrame; an array gets names for its columns."""
+    import polars as pl
+
+    if isinstance(table, np.ndarray):
+        return pl.DataFrame(table, schema=list(names), orient="row")
+    if is_pandas_dataframe(table):
+        return pl.from_pandas(table.rename(columns=str))
+    return pl.from_arrow(table) if is_pyarrow_table(table) else table
 
 
 def stack_tables(tables: Sequence[Any]) -> Any:

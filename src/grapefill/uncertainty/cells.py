@@ -180,13 +180,16 @@ class ColumnDistribution:
         Parameters
         ----------
         level : float or array of shape (levels,)
-            Between 0 and 1.
+            Between 0 and 1; rounded to half a per cent.
 
         Returns
         -------
         ndarray of shape (cells,) or (cells, levels)
         """
-        levels = np.atleast_1d(np.asarray(level, dtype=np.float64))
+        try:
+            levels = np.atleast_1d(np.asarray(level, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"level must be between 0 and 1, got {level!r}.") from error
         if not ((levels >= 0) & (levels <= 1)).all():
             raise InputError(f"level must be between 0 and 1, got {level!r}.")
         grid = self._numbers("quantile")

@@ -87,9 +87,12 @@ class Constraints:
         if asked_by == "rules":
             number |= column.family in ("datetime", "duration") and column.categories is None
         if not number or column.kind is Kind.PASSTHROUGH:
+            hint = ""
+            if column.family == "datetime" and asked_by == "constraints":
+                hint = " Compare dates of a row by rules, such as 'end >= start'."
             raise ConfigError(
                 f"{asked_by} names the column {label!r}, which does not hold numbers that are "
-                "filled in."
+                f"filled in.{hint}"
             )
         return places[label]
 
@@ -118,6 +121,10 @@ class Constraints:
                 + ", ".join(f"{name!r} is {' '.join(each).strip()}" for name, each in listed)
                 + ". Convert them to the same."
             )
+        if columns[0].family == "datetime" and math.fsum(rule.weights.values()):
+            raise ConfigError(
+                f"The rule {rule.text!r} is about a date by itself. Compare dates with each other."
+            )
         # A day is what dates without a time count in.
         if rule.constant and columns[0].unit not in ("", "D"):
             raise ConfigError(
@@ -128,10 +135,6 @@ class Constraints:
             raise ConfigError(
                 f"The rule {rule.text!r} adds a time to columns that do not count time. Leave its "
                 "unit out."
-            )
-        if columns[0].family == "datetime" and math.fsum(rule.weights.values()):
-            raise ConfigError(
-                f"The rule {rule.text!r} is about a date by itself. Compare dates with each other."
             )
 
     def finish(self, table: Table, encoded: Encoded, numbers: Numbers) -> dict[int, Fill]:

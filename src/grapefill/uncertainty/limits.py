@@ -111,7 +111,9 @@ class Limits:
             short = (rounded - values) * direction < 0
             rounded = np.where(short, np.round(rounded + direction * step, self.decimals), rounded)
         inside = np.where(rounded > self.high, np.floor(self.high * unit + 1e-9) / unit, rounded)
-        return np.where(inside < self.low, np.ceil(self.low * unit - 1e-9) / unit, inside)
+        inside = np.where(inside < self.low, np.ceil(self.low * unit - 1e-9) / unit, inside)
+        # Nobody writes -0.
+        return inside + 0.0
 
     @property
     def step(self) -> float:

@@ -94,7 +94,7 @@ class UncertaintyMixin:
         Returns
         -------
         list of tables, or one table
-            In the container of ``X``.
+            In the container of ``X``, or in the one that `set_output` asks for.
 
         Examples
         --------
@@ -162,7 +162,8 @@ class UncertaintyMixin:
         Returns
         -------
         lower, upper : tables
-            In the container of ``X``, the holes filled with the ends of their intervals. The pair
+            In containers as `transform` gives them, the holes filled with the ends of their
+            intervals. The pair
             has an attribute ``sets`` with the sets of categories for columns of these. Without an
             order, both tables hold the most probable category.
 

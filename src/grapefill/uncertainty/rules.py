@@ -75,7 +75,7 @@ def read_rule(text: str) -> list[Rule]:
     tokens = _tokens(text)
     at = [k for k, (kind, value) in enumerate(tokens) if kind == "sign" and value in _COMPARE]
     if len(at) != 1:
-        raise _unreadable(text, "it needs one of <=, >=, <, > and ==")
+        raise _unreadable(text, "it needs exactly one of <=, >=, <, > and ==")
     left, left_constant, left_seconds = _side(tokens[: at[0]], text)
     right, right_constant, right_seconds = _side(tokens[at[0] + 1 :], text)
     sign = tokens[at[0]][1]
