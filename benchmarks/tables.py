@@ -57,8 +57,8 @@ what MissForest's authors describe.
 
 The lines are from machines with two shared cores and different processors. Networks round otherwise
 on another processor, and what is a little different in the first step is quite different in the
-last: the same fit of a small table is off by 5% (up to 14%) elsewhere, up or down.
-`benchmarks/NOTES.md` has 50 fits that were run again.
+last: the same fit of a small table is about 5% better or worse elsewhere. `benchmarks/NOTES.md` has
+50 fits that were run again.
 """
 
 
