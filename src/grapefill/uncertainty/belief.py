@@ -50,7 +50,7 @@ CALIBRATION_CELLS = 30
 # By how much the coverage is lowered, as a share of what may be outside.
 SMALLER = 0.3
 # Standard errors that are added to the coverage, as few cells of a column tell it.
-CAREFUL = 1.0
+CAREFUL = 0.75
 # Foretold is a value within that share of the column's range.
 RESOLUTION = 0.01
 ROUNDS = 30
