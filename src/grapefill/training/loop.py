@@ -26,9 +26,10 @@ from grapefill.training.checkpoint import Saved
 from grapefill.training.course import Clock, Course
 from grapefill.training.device import threads_for
 from grapefill.training.loss import states_loss
+from grapefill.training.parameters import starting
 from grapefill.training.progress import Callback, History, Progress
 from grapefill.training.team import ALONE, Team
-from grapefill.training.weights import Weights, starting
+from grapefill.training.weights import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

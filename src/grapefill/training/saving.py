@@ -16,7 +16,7 @@ from grapefill.training.choice import ColumnTrial
 from grapefill.training.config import Preset
 from grapefill.training.held_out import HeldOut
 from grapefill.training.model import GrapeModel, LinearPart, describe_features, make_network
-from grapefill.training.weights import starting
+from grapefill.training.parameters import starting
 from grapefill.trees import Chain
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from grapefill.training.flat import FlatParameters
+from grapefill.training.parameters import starting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -101,12 +102,3 @@ class Weights:
         self.flat.release()
         if self.best is not None:
             self.network.load_state_dict(self.best[1])
-
-
-def starting(named: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the tensors whose names start with a prefix, by the rest of their names."""
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in named.items()
-        if name.startswith(prefix)
-    }
