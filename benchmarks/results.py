@@ -115,12 +115,12 @@ def processor() -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return JSON values without what is no JSON: infinities and NaN become text."""
+    """Return JSON values without what is no JSON: infinities and NaN become null."""
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def peak_megabytes() -> float:

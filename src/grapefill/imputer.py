@@ -425,9 +425,10 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     def _as_wanted(self, filled: Any) -> Any:
         wanted = _get_output_config("transform", self)["dense"]
         # scikit-learn would read polars as an array of objects, and pyarrow not at all.
-        if wanted == "pandas":
-            return as_pandas(filled)
-        return as_polars(filled, self.get_feature_names_out()) if wanted == "polars" else filled
+        if wanted not in ("pandas", "polars"):
+            return filled
+        convert = as_pandas if wanted == "pandas" else as_polars
+        return convert(filled, self.get_feature_names_out())
 
     def transform_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Fill the holes of a table that comes in batches, one after the other.

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, GrapefillWarning
+from grapefill.table.column import Column
+from grapefill.table.kinds import Form, Kind
 from grapefill.uncertainty.constraints import Constraints
-from grapefill.uncertainty.limits import Limits
+from grapefill.uncertainty.limits import Limits, read_limits
 from grapefill.uncertainty.rules import Columns, over, read_rule, repair
 
 
@@ -466,3 +468,46 @@ def test_who_breaks_a_rule_is_told(quick):
     imputer = GrapeImputer("fast", settings=quick, rules=["a <= b", "c <= d"], random_state=0)
     with pytest.warns(GrapefillWarning, match=r"the observed cells of 1 do, and in 0 no"):
         imputer.fit(table).transform(table.iloc[:1])
+
+
+class TestNearTheEndsOfTypes:
+    def read(self, dtype, given, observed=None, **column):
+        form = Form.FLOAT if "float" in dtype else Form.INTEGER
+        extent = None if form is Form.FLOAT else (0, 9)
+        shared = {"dtype": dtype, "family": "number", "form": form, "extent": extent}
+        shared |= {"kind": Kind.CONTINUOUS, "empty": False, "upper": 9.0} | column
+        return read_limits(Column("x", **shared), given, observed)
+
+    @pytest.mark.parametrize(
+        ("dtype", "given"),
+        [("UInt64", {"max": -5}), ("int64", {"min": 1e30}), ("float32", {"min": 1e39})],
+    )
+    def test_beyond(self, dtype, given):
+        with pytest.raises(ConfigError, match="can obey"):
+            self.read(dtype, given)
+
+    def test_largest(self):
+        limits = self.read("int64", {"min": 0})
+        assert int(limits.project(np.array([1e30]))[0]) < 2**63
+        assert np.isfinite(np.float16(self.read("float16", {"min": 0}).project(np.array([1e9]))))
+
+    def test_donors_of_decimals_stay(self):
+        observed = np.array([1e8 + 0.1234567891, 0.1, 0.7])
+        decimal = {"form": Form.DECIMAL, "scale": 10, "extent": None}
+        limits = self.read("decimal128(38, 10)", {"observed": True}, observed, **decimal)
+        assert limits.allowed.size == 3
+
+    def test_digits_of_single_precision(self):
+        observed = np.array([0.1, 0.3, 48.9, 0.25], dtype=np.float32).astype(float)
+        limits = self.read("float32", {"observed": True, "decimals": 1}, observed)
+        assert limits.allowed.size == 3
+
+    def test_a_whole_delta_is_exact(self, quick):
+        random = np.random.default_rng(0)
+        start = 2**52 + 10**6
+        table = pd.DataFrame({"a": pd.array(start + random.integers(0, 99, 80), dtype="Int64")})
+        table["b"] = random.normal(size=80)
+        table.loc[::5, "a"] = pd.NA
+        fitted = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+        moved = with_parameters(fitted, delta={"a": 1}).transform(table)["a"]
+        assert (moved - fitted.transform(table)["a"])[::5].eq(1).all()

@@ -90,3 +90,21 @@ def test_first_fit_then_plot(holed):
             draw(GrapeImputer(), holed)
     with pytest.raises(NotFittedError):
         plots.calibration(GrapeImputer())
+
+
+def test_durations_and_times_are_written_out(quick):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "took": pd.to_timedelta(random.integers(1, 300, 60), "h"),
+            "at": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 900, 60), "min"),
+        }
+    )
+    table.loc[::4, "took"] = None
+    table.loc[1::4, "at"] = None
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    figure = plots.density(imputer, table, draws=2)
+    figure.canvas.draw()
+    took, at = ([label.get_text() for label in axes.get_xticklabels()] for axes in figure.axes)
+    assert any(text.endswith(" d") for text in took)
+    assert len({text for text in at if text}) > 1

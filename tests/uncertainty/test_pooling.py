@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
 from grapefill import pool
-from grapefill.errors import InputError
+from grapefill.errors import GrapefillWarning, InputError
 
 ESTIMATES = np.array([[1.0, -2.0], [1.4, -2.1], [0.9, -1.7], [1.2, -2.4]])
 VARIANCES = np.array([[0.10, 0.30], [0.12, 0.28], [0.09, 0.33], [0.11, 0.29]])
@@ -211,12 +212,25 @@ def test_frames_are_matched_by_name() -> None:
         pool(estimates, variances.rename(columns={"b": "c"}))
 
 
-def test_models_of_other_rows_are_refused() -> None:
-    def model(rows: float) -> Any:
+def test_counted_labels_are_no_names() -> None:
+    estimates = [pd.Series({"a": 1.0, "b": 2.0}), pd.Series({"a": 1.5, "b": 2.5})]
+    plain = [pd.Series([0.1, 0.2]), pd.Series([0.1, 0.2])]
+    assert pool(estimates, plain).names == ("a", "b")
+    assert pool(plain, plain).names == ("x0", "x1")
+    frame = pd.DataFrame({1: [1.0, 1.5], 2: [2.0, 2.5]})
+    by_number = [pd.Series({2: 0.2, 1: 0.1})] * 2
+    assert pool(frame, by_number).within.tolist() == [0.1, 0.2]
+    arrow = pa.table({"a": [1.0, 1.5], "b": [2.0, 2.5]})
+    assert pool(arrow, arrow).names == ("a", "b")
+
+
+def test_models_of_other_rows_are_told() -> None:
+    def model(rows: Any) -> Any:
         return SimpleNamespace(params=np.ones(1), bse=np.ones(1), nobs=rows)
 
-    with pytest.raises(InputError, match="imputation 2 is of 110 rows, the first of 150"):
+    with pytest.warns(GrapefillWarning, match="The models are of 110 to 150 rows"):
         pool.fit(model, [150.0, 110.0])
+    assert pool.fit(model, [np.nan, None, np.ones(2)]).n_imputations == 3
 
 
 @pytest.mark.parametrize("df", [None, "many", 0])

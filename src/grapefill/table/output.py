@@ -53,13 +53,18 @@ def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray
     return frame.with_columns(*series).to_native()
 
 
-def as_pandas(table: Any) -> Any:
-    """Return a polars or pyarrow table as a pandas one; anything else as it is.
+def as_pandas(table: Any, names: Sequence[str]) -> Any:
+    """Return a table as a pandas DataFrame; an array, or labels that are no text, get names.
 
     An index of pandas that a pyarrow table keeps as columns stays columns.
     """
-    if isinstance(table, np.ndarray) or is_pandas_dataframe(table):
-        return table
+    if isinstance(table, np.ndarray):
+        import pandas as pd
+
+        return pd.DataFrame(table, columns=list(names))
+    if is_pandas_dataframe(table):
+        text = are_feature_names(list(table.columns))
+        return table if text else table.set_axis(list(names), axis=1)
     if is_pyarrow_table(table):
         from grapefill.table.arrow_frame import without_index
 

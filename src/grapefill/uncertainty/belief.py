@@ -137,8 +137,10 @@ class NumberColumn:
         self.power = POWERS[0]
         noted = cells.known[cells.known > 0]
         self.mean_known = float(noted.mean()) if noted.size else np.nan
-        alone = np.abs(truth - np.median(truth)).sum() if truth.size else 0.0
-        self.alone = max(self.base, (float(alone) + 2 * self.base) / (truth.size + 2))
+        with np.errstate(over="ignore", invalid="ignore"):
+            alone = np.nan_to_num(truth - np.median(truth)) if truth.size else np.zeros(1)
+        share = float(np.minimum(np.abs(alone) / self.range, 1.0).mean())
+        self.alone = max(self.base, share * self.range)
         self.errors = np.zeros(LEVELS.size)
         self.weights = np.array([1.0, 0.0, 0.0])
 

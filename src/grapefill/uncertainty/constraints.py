@@ -195,7 +195,7 @@ class Constraints:
                     # As it would be filled in without constraints.
                     inside = Limits.of(column).project(inside)
                 inside = inside + delta
-                if delta and limits.decimals is not None:
+                if delta % 1 and limits.decimals is not None:
                     # Halves go the way of the delta, and not to even numbers.
                     inside = np.nextafter(inside, np.copysign(np.inf, delta))
                 inside = limits.project(inside)
@@ -276,8 +276,7 @@ def _tiny(values: FloatArray, limits: Limits) -> float:
     known = np.abs(values[np.isfinite(values)])
     if not known.size:
         return 1e-12
-    largest = known.max().astype(np.float32) if limits.single else known.max()
-    return float(np.spacing(largest)) * 8
+    return float(np.spacing(limits.stored(known.max()))) * 8
 
 
 def _decoded_beyond(column: Column, values: FloatArray) -> Array:

@@ -14,7 +14,7 @@ from grapefill.table.kinds import Form, Kind
 from grapefill.uncertainty.belief import nearest
 
 if TYPE_CHECKING:
-    from grapefill.table.arrays import FloatArray
+    from grapefill.table.arrays import BoolArray, FloatArray
     from grapefill.table.column import Column
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
@@ -41,8 +41,8 @@ class Limits:
         Digits after the point.
     grain, phase : int
         Steps of dates, and what is left of each date beyond whole steps.
-    single : bool
-        Whether the values are stored in single precision.
+    stored : type
+        The floats that the values are stored as.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Limits:
     decimals: int | None = None
     grain: int = 1
     phase: int = 0
-    single: bool = False
+    stored: type[np.floating[Any]] = np.float64
 
     @classmethod
     def of(cls, column: Column) -> Self:
@@ -67,8 +67,8 @@ class Limits:
         digits = 0 if whole else column.scale if column.form is Form.DECIMAL else None
         phase = (column.phase - column.origin) % column.grain
         low, high = _storable(column)
-        single = _is_single(column)
-        return cls(low, high, None, digits, grain=column.grain, phase=phase, single=single)
+        stored = _float_type(column)
+        return cls(low, high, None, digits, grain=column.grain, phase=phase, stored=stored)
 
     def project(self, values: FloatArray, direction: int = 0) -> FloatArray:
         """Return the nearest values within the limits; with a direction, none on the other side."""
@@ -84,15 +84,14 @@ class Limits:
             return self._on_steps(values, direction)
         if self.decimals is not None:
             return self._rounded(values, direction)
-        return self._in_single(values, direction) if self.single else values
+        return values if self.stored is np.float64 else self._as_stored(values, direction)
 
-    @staticmethod
-    def _in_single(values: FloatArray, direction: int) -> FloatArray:
-        stored = values.astype(np.float32)
+    def _as_stored(self, values: FloatArray, direction: int) -> FloatArray:
+        stored: Any = values.astype(self.stored)
         if direction:
-            short = (stored - values) * direction < 0
-            stored = np.where(short, np.nextafter(stored, np.float32(direction * np.inf)), stored)
-        return stored.astype(np.float64)
+            short = (stored.astype(np.float64) - values) * direction < 0
+            stored = np.where(short, np.nextafter(stored, self.stored(direction * np.inf)), stored)
+        return np.asarray(stored, dtype=np.float64)
 
     def _on_steps(self, values: FloatArray, direction: int) -> FloatArray:
         steps = (values - self.phase) / self.grain
@@ -181,8 +180,8 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
             f'decimals of column {name!r} must be "observed" or 0 to 15, got {decimals!r}.'
         )
     if decimals == "observed":
-        decimals = _observed_decimals(observed, single=_is_single(column))
-    if given.get("integer") or column.extent is not None:
+        decimals = _observed_decimals(observed, _float_type(column))
+    if given.get("integer") or column.extent is not None or column.form is Form.INTEGER:
         decimals = 0
     if column.form is Form.DECIMAL:
         decimals = column.scale if decimals is None else min(decimals, column.scale)
@@ -190,8 +189,8 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
     if allowed is None and decimals is None and column.kind is Kind.ORDINAL:
         decimals = 0
     if allowed is not None:
-        if decimals is not None:
-            allowed = allowed[np.round(allowed, decimals) == allowed]
+        if decimals is not None and not (given.get("observed") and column.form is Form.DECIMAL):
+            allowed = allowed[_is_rounded(allowed, decimals, _float_type(column))]
             if not allowed.size:
                 what = "is a whole number" if not decimals else f"has at most {decimals} digits"
                 raise ConfigError(f"None of the allowed values of column {name!r} {what}.")
@@ -203,22 +202,41 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
     if allowed is not None and not allowed.size:
         raise ConfigError(f"None of the allowed values of column {name!r} is within its limits.")
     digits = None if allowed is not None or decimals is None else int(decimals)
-    return Limits(low, high, allowed, digits, single=_is_single(column))
+    return Limits(low, high, allowed, digits, stored=_float_type(column))
 
 
 def _storable(column: Column) -> tuple[float, float]:
     """Return the range of a column's type, counted from its origin."""
-    match = re.match(r"(u?)int(8|16|32)\b", column.dtype.lower())
+    match = re.match(r"(u?)int(8|16|32|64)\b", column.dtype.lower())
+    if column.form is Form.FLOAT:
+        largest = float(np.finfo(_float_type(column)).max)
+        return -largest, largest
     if match is None or column.form is not Form.INTEGER:
         return -np.inf, np.inf
     ends = np.iinfo(f"{match[1]}int{match[2]}")
-    return float(ends.min - column.origin), float(ends.max - column.origin)
+    low, high = int(ends.min) - column.origin, int(ends.max) - column.origin
+    # A float may be beyond the integer that it stands for.
+    lowest, highest = float(low), float(high)
+    return (
+        lowest if int(lowest) >= low else float(np.nextafter(lowest, np.inf)),
+        highest if int(highest) <= high else float(np.nextafter(highest, -np.inf)),
+    )
 
 
-def _is_single(column: Column) -> bool:
-    """Whether a column holds floats of less than 64 bits."""
+def _float_type(column: Column) -> type[np.floating[Any]]:
+    """Return the floats that a column holds."""
     # "float" by itself is pyarrow's name for 32 bits.
-    return re.match(r"float(16|32)?(\W|$)|halffloat", column.dtype.lower()) is not None
+    match = re.match(r"(float16|halffloat)|float(32)?(\W|$)", column.dtype.lower())
+    if match is None:
+        return np.float64
+    return np.float16 if match[1] else np.float32
+
+
+def _is_rounded(values: FloatArray, decimals: int, stored: type[np.floating[Any]]) -> BoolArray:
+    """Return which values have no more digits than that, as far as they are stored."""
+    rounded = np.round(values, decimals).astype(stored)
+    exact: BoolArray = np.abs(rounded - values.astype(stored)) <= np.spacing(np.abs(rounded))
+    return exact
 
 
 def _allowed(
@@ -239,14 +257,13 @@ def _allowed(
     return values
 
 
-def _observed_decimals(observed: FloatArray | None, *, single: bool) -> int | None:
+def _observed_decimals(observed: FloatArray | None, stored: type[np.floating[Any]]) -> int | None:
     """Return how many digits observed values have; None if they have all."""
     if observed is None:
         return None
-    dtype = np.float32 if single else np.float64
-    rounded = (np.round(observed, digits).astype(dtype) for digits in range(MOST_DECIMALS + 1))
-    stored = observed.astype(dtype)
-    return next((d for d, each in enumerate(rounded) if (each == stored).all()), None)
+    rounded = (np.round(observed, digits).astype(stored) for digits in range(MOST_DECIMALS + 1))
+    as_stored = observed.astype(stored)
+    return next((d for d, each in enumerate(rounded) if (each == as_stored).all()), None)
 
 
 def _counted(column: Column, value: Any, what: str) -> float:

@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from grapefill.errors import InputError
 from grapefill.table import Table
+from grapefill.table.grain import NANOSECONDS
+from grapefill.table.kinds import Form
 from grapefill.uncertainty.belief import GRID, quantile_grid, shortest
 from grapefill.uncertainty.cells import Beliefs
 from grapefill.uncertainty.tables import check_count, check_coverage, seed_of
@@ -289,11 +291,18 @@ def _write_values(axis: Any, column: Column) -> None:
     if column.categories is None and not column.unit:
         return
 
+    nanoseconds = (column.upper - column.lower) * NANOSECONDS.get(column.unit, 1)
+    unit: Any = next((u for u in "Dhms" if nanoseconds > 3 * NANOSECONDS[u]), "s")
+
     def word(number: float, _: int) -> str:
         if not column.lower <= number <= column.upper:
             return ""
         value = column.decode(np.array([number]))[0]
-        return str(value) if column.categories is not None else str(value)[:10]
+        if column.categories is not None:
+            return str(value)
+        if column.form is Form.DURATION:
+            return f"{value / np.timedelta64(1, unit):.4g} {'d' if unit == 'D' else unit}"
+        return str(np.datetime_as_string(value, unit=unit)).replace("T", " ")
 
     axis.set_major_locator(MaxNLocator(5, integer=column.categories is not None))
     axis.set_major_formatter(FuncFormatter(word))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from grapefill.errors import InputError
+from grapefill.errors import InputError, warn
 from grapefill.table.text import some_of
 
 if TYPE_CHECKING:
@@ -190,8 +190,8 @@ class _Pool:
         """
         labels, others = _names_of(estimates), _names_of(variances)
         values, spread = _checked(estimates, labels), _checked(variances, others)
-        if labels is not None and others is not None and labels != others:
-            spread = spread[:, _places(others, labels)]
+        if labels is not None and others is not None:
+            spread = spread[:, _places(list(map(str, others)), list(map(str, labels)))]
         if values.shape != spread.shape:
             raise InputError(
                 f"estimates have shape {values.shape}, variances {spread.shape}. Give one variance "
@@ -256,7 +256,8 @@ class _Pool:
             raise InputError(
                 "imputations must be several tables, as sample(X) gives them, not one long table."
             )
-        estimates, variances, names, degrees, rows = [], [], None, [], None
+        estimates, variances, names, degrees = [], [], None, []
+        rows: list[float | None] = []
         for number, table in enumerate(imputations, start=1):
             coefficients = _coefficients(model_factory(table))
             if names is None:
@@ -267,16 +268,17 @@ class _Pool:
                     f"{list(coefficients.names)} instead of {list(names)}. Categories that are "
                     "missing in some imputations make other dummy columns: declare them all."
                 )
-            rows = coefficients.rows if number == 1 else rows
-            if coefficients.rows != rows:
-                raise InputError(
-                    f"The model of imputation {number} is of {coefficients.rows:g} rows, the first "
-                    f"of {rows:g}. Models leave out rows with missing cells: pass tables without "
-                    "any, all of the same rows."
-                )
+            rows.append(coefficients.rows)
             estimates.append(coefficients.estimate)
             variances.append(coefficients.variance)
             degrees.append(coefficients.df)
+        counts = sorted({count for count in rows if count is not None})
+        if len(counts) > 1:
+            warn(
+                f"The models are of {counts[0]:g} to {counts[-1]:g} rows. If you did not choose "
+                "rows by an imputed column, cells are missing in some tables: models leave out "
+                "such rows."
+            )
         if df_complete is None:
             df_complete = float(min(degrees, default=np.inf))
         return self(estimates, variances, df_complete=df_complete, names=names)
@@ -301,7 +303,8 @@ def _coefficients(model: Any) -> _Coefficients:
         estimate, variance = model
     elif hasattr(model, "params") and hasattr(model, "bse"):
         estimate, variance = model.params, np.square(model.bse)
-        df, rows = float(getattr(model, "df_resid", np.inf)), getattr(model, "nobs", None)
+        df, count = float(getattr(model, "df_resid", np.inf)), getattr(model, "nobs", None)
+        rows = float(count) if isinstance(count, Real) and np.isfinite(float(count)) else None
     else:
         raise InputError(
             f"A {type(model).__name__} has no standard errors to pool. Return results of "
@@ -357,10 +360,14 @@ def _places(own: list[Any], labels: list[Any]) -> list[int]:
 def _names_of(given: Any) -> list[Any] | None:
     """Return the names of a data frame's columns, or of the entries of dicts or Series."""
     if hasattr(given, "columns"):
-        names = [str(name) for name in given.columns]
-        return None if names == [str(k) for k in range(len(names))] else names
-    first = given[0] if isinstance(given, list | tuple) and given else None
-    return _labels_of(first)
+        # In pyarrow, columns are the cells.
+        names = list(getattr(given, "column_names", given.columns))
+    elif isinstance(given, list | tuple) and given:
+        names = _labels_of(given[0]) or []
+    else:
+        return None
+    # What pandas counts by itself are no names.
+    return None if names == list(range(len(names))) else names
 
 
 def _checked(values: Any, labels: list[Any] | None) -> FloatArray:
