@@ -7,6 +7,7 @@ show what was measured. The other commands are older ways to some of the same me
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,30 +91,64 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiments", nargs="+", choices=[*EXPERIMENTS, "all"])
     parser.add_argument("--datasets", nargs="+", help="default: those of the paper")
     parser.add_argument("--methods", nargs="+", help="default: those of the experiment")
-    parser.add_argument("--trials", type=int, default=5, help="masks, from seed 100 on")
-    parser.add_argument("--missing", type=float, help="another share of missing cells")
-    parser.add_argument("--time-limit", type=float, help="seconds for one measurement")
+    parser.add_argument("--trials", type=_count, default=5, help="masks, from seed 100 on")
+    parser.add_argument("--missing", type=_share, help="another share of missing cells")
+    parser.add_argument("--time-limit", type=_positive, help="seconds for one measurement")
     parser.add_argument(
-        "--budget", type=float, default=1, help="share of the usual training, for a quick look"
+        "--budget", type=_positive, default=1, help="share of the usual training, for a quick look"
     )
+    parser.add_argument("--retry-failed", action="store_true", help="measure again what failed")
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    chosen = EXPERIMENTS if "all" in arguments.experiments else arguments.experiments
+    chosen = list(EXPERIMENTS) if "all" in arguments.experiments else arguments.experiments
     for name in chosen:
+        datasets, methods, missing = arguments.datasets, arguments.methods, arguments.missing
+        if len(chosen) > 1:
+            # Of several experiments, each takes what it knows.
+            task = TASKS[EXPERIMENTS[name].task]
+            datasets = datasets and [each for each in datasets if each in task.DATASETS]
+            methods = methods and [each for each in methods if each in task.METHODS]
+            missing = missing if "missing" in EXPERIMENTS[name].grid else None
+            if datasets == [] or methods == []:
+                print(f"{name} has none of these tables, or of these methods.")
+                continue
         run(
             name,
-            datasets=arguments.datasets,
-            methods=arguments.methods,
+            datasets=datasets,
+            methods=methods,
             trials=arguments.trials,
-            missing=arguments.missing,
+            missing=missing,
             time_limit=arguments.time_limit,
             share=arguments.budget,
             data_dir=arguments.data_dir,
+            retry=arguments.retry_failed,
         )
         if arguments.budget == 1:
-            print(tables.section(name))
+            print(tables.section(name, also=methods or ()))
+
+
+def _count(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    if not 0 < float(text) < math.inf:
+        raise ValueError
+    return float(text)
+
+
+def _share(text: str) -> float:
+    if not 0 < float(text) < 1:
+        raise ValueError
+    return float(text)
+
+
+# What argparse calls them when it refuses a value.
+_count.__name__, _positive.__name__, _share.__name__ = "number", "number", "share of cells"
 
 
 def _list(_: argparse.Namespace) -> None:
@@ -130,4 +165,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        raise SystemExit("Stopped. The same command goes on from here.") from None

@@ -109,11 +109,23 @@ def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         filled = imputer.fit_transform(complete.mask(missing))
     seconds = time.perf_counter() - start
+    check_filled(complete, filled, missing)
     return score(complete, filled, missing) | {
         "seconds": round(seconds, 2),
         "peak_mb": round(peak_megabytes()),
         "settings": settings_of(imputer),
     }
+
+
+def check_filled(complete: pd.DataFrame, filled: Any, missing: np.ndarray) -> None:
+    """Refuse what is no filled table: another shape, cells left, observed cells changed."""
+    if np.shape(filled) != complete.shape:
+        raise ValueError(f"the answer has shape {np.shape(filled)}, the table {complete.shape}")
+    before, after = as_numbers(complete), as_numbers(filled)
+    if not np.isfinite(after[missing]).all():
+        raise ValueError(f"{int((~np.isfinite(after[missing])).sum())} cells are not filled")
+    if not np.allclose(before[~missing], after[~missing], rtol=1e-6, atol=1e-9):
+        raise ValueError("observed cells were changed")
 
 
 def score(complete: pd.DataFrame, filled: pd.DataFrame, missing: np.ndarray) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import math
 import os
 import platform
 import resource
+import sys
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FOLDER = Path(__file__).parent / "results"
+_SAID: set[str] = set()
 
 
 class ResultFile:
@@ -47,8 +49,15 @@ class ResultFile:
     def lines(self) -> list[dict[str, Any]]:
         """Return all measurements so far."""
         lines = self.also() if self.also else []
-        if self.path.exists():
-            lines += [json.loads(line) for line in self.path.read_text().splitlines() if line]
+        texts = self.path.read_text().splitlines() if self.path.exists() else []
+        for number, text in enumerate(texts, start=1):
+            try:
+                lines += [json.loads(text)] if text else []
+            except json.JSONDecodeError:
+                place = f"{self.path}, line {number}"
+                if place not in _SAID:
+                    print(f"{place} was cut off and is passed over: delete it.", file=sys.stderr)
+                _SAID.add(place)
         return lines
 
     def good_lines(self) -> list[dict[str, Any]]:
@@ -68,6 +77,10 @@ class ResultFile:
         """Return the keys of all measurements so far, failed ones too."""
         return {self.key_of(line) for line in self.lines()}
 
+    def succeeded(self) -> set[tuple[Any, ...]]:
+        """Return the keys of the measurements that did not fail."""
+        return {self.key_of(line) for line in self.lines() if "error" not in line}
+
     def has(self, **fields: Any) -> bool:
         """Whether a measurement was made already."""
         return self.key_of(fields) in self.measured()
@@ -81,9 +94,33 @@ class ResultFile:
             "python": platform.python_version(),
             "cores": os.cpu_count(),
             "threads": torch.get_num_threads(),
+            # Networks round otherwise on other processors.
+            "processor": f"{processor()}, {torch.backends.cpu.get_cpu_capability()}",
         }
-        with self.path.open("a") as file:
-            file.write(json.dumps(fields | about) + "\n")
+        text = json.dumps(_finite(fields | about), allow_nan=False) + "\n"
+        with self.path.open("ab+") as file:
+            if file.tell():
+                # A line that was cut off must not swallow this one.
+                file.seek(-1, os.SEEK_END)
+                text = text if file.read(1) == b"\n" else "\n" + text
+            file.write(text.encode())
+
+
+def processor() -> str:
+    """Return the name of the processor, as far as the system tells."""
+    facts = Path("/proc/cpuinfo")
+    lines = facts.read_text().splitlines() if facts.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _finite(value: Any) -> Any:
+    """Return JSON values without what is no JSON: infinities and NaN become null."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def peak_megabytes() -> float:
@@ -98,7 +135,9 @@ def peak_megabytes() -> float:
 
 def settings_of(estimator: Any) -> dict[str, Any]:
     """Return the parameters of an estimator, as plain JSON values."""
-    inner = getattr(estimator, "imputer", estimator)
+    inner = estimator
+    while hasattr(inner, "imputer"):
+        inner = inner.imputer
     given: dict[str, Any] = {}
     if hasattr(inner, "get_params"):
         given = inner.get_params(deep=False)

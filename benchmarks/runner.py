@@ -27,13 +27,14 @@ def run_missing(
     data_dir: str | None,
     shown: Callable[[dict[str, Any]], str],
     time_limit: float | None = None,
+    retry: bool = False,
 ) -> None:
     """Measure what is not in the file yet, showing progress and time left.
 
     A measurement that fails, or takes longer than ``time_limit`` seconds, is noted with its error,
-    and the run goes on.
+    and the run goes on. With ``retry``, what failed before is measured again.
     """
-    measured = results.measured()
+    measured = results.succeeded() if retry else results.measured()
     todo = [fields for fields in todo if results.key_of(fields) not in measured]
     limits = {} if time_limit is None else {"time_limit": time_limit}
     start = time.perf_counter()
@@ -92,7 +93,7 @@ def _answer(
 ) -> None:
     try:
         answer = measure(fields, data_dir)
-    except Exception as error:  # a method that fails must not end the run
+    except (Exception, SystemExit) as error:  # a method that fails must not end the run
         answer = {"error": f"{type(error).__name__}: {error}"}
     pipe.send(answer)
 

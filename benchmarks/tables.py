@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from benchmarks.results import markdown_table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     # By method and table, then by seed.
     Scores = dict[tuple[str, str], dict[int, float]]
@@ -36,6 +37,8 @@ PUBLISHED: dict[str, Mapping[str, Mapping[str, float]]] = {
     "time": published.TIME,
     "ratings": published.RATINGS,
 }
+# Methods that an experiment shows the published figures of without running them.
+ALSO_PUBLISHED = {"labels": ("grapefill paper",)}
 INTRODUCTION = """# Benchmarks
 
 This page is made by `python -m benchmarks table --write` from the lines in `benchmarks/results/`; a
@@ -45,8 +48,17 @@ test holds it to them. Run an experiment yourself with `python -m benchmarks run
 Figures are means over trials, whose number is in the last column; masks and splits have the seeds
 from 100 on; what was tuned was tuned on others, but for what `benchmarks/NOTES.md` owns up to.
 *Published* rows are the paper's figures. "Relative" is the mean ratio to the method that the
-heading names, over the tables that both have. The lines are from a machine with two shared cores.
-The note below a table says how many fits are there, which cells are empty and why, and what failed.
+heading names, over the tables and trials that both have. The note below a table says how many fits
+are there, which are lacking, and what failed.
+
+"missforest" is the package of that name as it comes: it learns a column from all rows, those with a
+first guess included, so categories stay at their first guess. "Chained extra trees" is nearer to
+what MissForest's authors describe.
+
+The lines are from machines with two shared cores and different processors. Networks round otherwise
+on another processor, and what is a little different in the first step is quite different in the
+last: the same fit of a small table is about 5% better or worse elsewhere. `benchmarks/NOTES.md` has
+50 fits that were run again.
 """
 
 
@@ -71,13 +83,13 @@ def page() -> str:
     return "\n".join([INTRODUCTION, *(section(name) for name in EXPERIMENTS)])
 
 
-def section(name: str) -> str:
-    """Return the part of one experiment."""
+def section(name: str, also: Sequence[str] = ()) -> str:
+    """Return the part of one experiment, with further methods if they are asked for."""
     experiment = EXPERIMENTS[name]
     parts = [f"## {name}\n\n{experiment.about}\n"]
     if (PAGE.parent / "figures" / f"{name}.svg").exists():
         parts.append(f"![{experiment.about}](figures/{name}.svg)\n")
-    lines = _lines(name)
+    lines = _lines(name, also)
     levels = experiment.grid.get("missing", ())
     mechanisms = experiment.grid.get("mechanism", ())
     for level in levels or (None,):
@@ -92,7 +104,9 @@ def section(name: str) -> str:
             words += [mechanism.upper()] if len(mechanisms) > 1 else []
             if words:
                 parts.append(f"### {', '.join(words)}\n")
-            parts += _tables(name, mine)
+            grid = {"missing": level, "mechanism": mechanism}
+            asked = {key: value for key, value in grid.items() if value is not None}
+            parts += _tables(name, mine, asked, also)
     return "\n".join(parts)
 
 
@@ -122,19 +136,21 @@ def relative(
     return (float(np.mean(ratios)), len(ratios)) if ratios else None
 
 
-def _lines(name: str) -> list[dict[str, Any]]:
+def _lines(name: str, also: Sequence[str] = ()) -> list[dict[str, Any]]:
     experiment = EXPERIMENTS[name]
     return [
         line
         for line in TASKS[experiment.task].RESULTS.good_lines()
         if line["seed"] >= FIRST_SEED
         and line["dataset"] in experiment.datasets
-        and line["method"] in experiment.methods
+        and line["method"] in (*experiment.methods, *also)
         and all(line[key] in values for key, values in experiment.grid.items())
     ]
 
 
-def _tables(name: str, lines: list[dict[str, Any]]) -> list[str]:
+def _tables(
+    name: str, lines: list[dict[str, Any]], asked: dict[str, Any], also: Sequence[str]
+) -> list[str]:
     parts = []
     for metric in TASKS[EXPERIMENTS[name].task].METRICS:
         found = scores(lines, metric)
@@ -146,17 +162,21 @@ def _tables(name: str, lines: list[dict[str, Any]]) -> list[str]:
                 for (method, dataset), values in scores(lines, "mae_new_graph").items()
             }
         if found:
-            parts.append(_table(name, found, metric))
+            parts.append(_table(name, found, metric, asked, also))
     if not parts:
-        parts.append("Not measured yet.\n")
+        parts.append("Not measured yet. " + _note(name, asked))
     return parts
 
 
-def _table(name: str, found: Scores, metric: str) -> str:
+def _table(
+    name: str, found: Scores, metric: str, asked: dict[str, Any], also: Sequence[str]
+) -> str:
     experiment = EXPERIMENTS[name]
     yardstick = YARDSTICK.get(name, "mean")
     known = PUBLISHED.get(name, {}) if metric in ("mae", "seconds", "rmse") else {}
-    shown = list(dict.fromkeys([*experiment.methods, *(method for method, _ in found)]))
+    shown = [*experiment.methods, *also, *(method for method, _ in found)]
+    shown += ALSO_PUBLISHED.get(name, ())
+    shown = list(dict.fromkeys(shown))
     rows = []
     for method in shown:
         if any((method, dataset) in found for dataset in experiment.datasets):
@@ -170,7 +190,7 @@ def _table(name: str, found: Scores, metric: str) -> str:
         f"relative to {yardstick}" if yardstick else "",
         "trials",
     ]
-    notes = [_implementations(name), _empty(name, found), _note(name)]
+    notes = [_implementations(name), _empty(name, found), _note(name, asked)]
     return markdown_table(header, rows) + "\n\n" + " ".join(note for note in notes if note)
 
 
@@ -205,12 +225,15 @@ def _empty(name: str, found: Scores) -> str:
     """Say which cells of a table are empty, and why; those that failed are said elsewhere."""
     experiment = EXPERIMENTS[name]
     failed = {(line["method"], line["dataset"]) for line in _failed(name)}
-    words = []
+    words, absent = [], []
     for method in experiment.methods:
         lacking = [d for d in experiment.datasets if (method, d) not in {*found, *failed}]
-        if lacking:
+        if len(lacking) == len(experiment.datasets) and method not in experiment.empty:
+            absent.append(method)
+        elif lacking:
             why = experiment.empty.get(method, "not measured yet")
             words.append(f"{method} on {', '.join(lacking)} ({why})")
+    words += [f"not measured yet are {'; '.join(absent)}"] if absent else []
     return f"Empty: {'; '.join(words)}." if words else ""
 
 
@@ -229,10 +252,15 @@ def _failed(name: str) -> list[dict[str, Any]]:
     return [line for line in results.lines() if "error" in line and results.key_of(line) in left]
 
 
-def _note(name: str) -> str:
-    """Say what was measured of what the experiment asks for, and what failed."""
-    results, wanted = TASKS[EXPERIMENTS[name].task].RESULTS, _wanted(name)
+def _note(name: str, asked: dict[str, Any]) -> str:
+    """Say what was measured of what a table asks for, what is lacking, and what failed."""
+    results = TASKS[EXPERIMENTS[name].task].RESULTS
+    at = {field: results.key.index(field) for field in (*asked, "method", "dataset")}
+    wanted = {
+        key for key in _wanted(name) if all(key[at[field]] == asked[field] for field in asked)
+    }
     done = {results.key_of(line) for line in _lines(name)}
+    lacking = Counter((key[at["method"]], key[at["dataset"]]) for key in wanted - done)
     failed = sorted(
         {
             f"{line['method']} on {line['dataset']} ({line['error'].splitlines()[0]})"
@@ -240,6 +268,13 @@ def _note(name: str) -> str:
         }
     )
     words = f"Of three trials of everything, {len(wanted & done)} of {len(wanted)} fits are here."
+    rest = [
+        f"{method} on {dataset} ({count} of 3)"
+        for (method, dataset), count in sorted(lacking.items())
+        if count < 3
+    ]
+    if rest:
+        words += f" Lacking: {'; '.join(rest)}."
     if failed:
         words += " Failed: " + "; ".join(failed) + "."
     return words + "\n"

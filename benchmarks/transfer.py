@@ -18,7 +18,7 @@ from benchmarks.accuracy import DATASETS, allows, score, shown
 from benchmarks.budget import steps
 from benchmarks.data import as_numbers, load_table
 from benchmarks.methods import METHODS as IMPUTERS
-from benchmarks.results import ResultFile, peak_megabytes
+from benchmarks.results import ResultFile, peak_megabytes, settings_of
 from grapefill import GrapeImputer
 from grapefill.evaluate import draw_mask
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    Fill = Callable[[pd.DataFrame, pd.DataFrame, int], pd.DataFrame]
+    Fill = Callable[[pd.DataFrame, pd.DataFrame, int], tuple[pd.DataFrame, Any]]
 
 __all__ = ["DATASETS", "METHODS", "METRICS", "RESULTS", "allows", "measure", "shown"]
 
@@ -37,28 +37,30 @@ ROWS = 100
 
 
 def _alone(name: str) -> Fill:
-    return lambda other, table, seed: IMPUTERS[name](seed).fit_transform(table)
-
-
-def _from_other(name: str, **parameters: Any) -> Fill:
-    def fill(other: pd.DataFrame, table: pd.DataFrame, seed: int) -> pd.DataFrame:
+    def fill(_: pd.DataFrame, table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, Any]:
         imputer = IMPUTERS[name](seed)
-        for parameter, value in parameters.items():
-            setattr(imputer, parameter, value)
-        filled: pd.DataFrame = imputer.fit(other).transform(table)
-        return filled
+        return imputer.fit_transform(table), imputer
 
     return fill
 
 
-def _go_on(other: pd.DataFrame, table: pd.DataFrame, seed: int) -> pd.DataFrame:
+def _from_other(name: str, **parameters: Any) -> Fill:
+    def fill(other: pd.DataFrame, table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, Any]:
+        imputer = IMPUTERS[name](seed)
+        for parameter, value in parameters.items():
+            setattr(imputer, parameter, value)
+        return imputer.fit(other).transform(table), imputer
+
+    return fill
+
+
+def _go_on(other: pd.DataFrame, table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, Any]:
     """Train on the other table, then go on with the table of interest."""
     imputer = GrapeImputer(
         "default", settings={"max_steps": steps(1000)}, random_state=seed, warm_start=True
     ).fit(other)
     imputer.settings = {"max_steps": steps(300), "learning_rate": 0.002}
-    filled: pd.DataFrame = imputer.fit(table).transform(table)
-    return filled
+    return imputer.fit(table).transform(table), imputer
 
 
 METHODS: dict[str, Fill] = {
@@ -93,7 +95,7 @@ def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        filled = METHODS[fields["method"]](
+        filled, imputer = METHODS[fields["method"]](
             holes.iloc[order[:cut]].reset_index(drop=True),
             holes.iloc[rows].reset_index(drop=True),
             fields["seed"],
@@ -104,4 +106,5 @@ def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
         "rows": len(rows),
         "seconds": round(seconds, 2),
         "peak_mb": round(peak_megabytes()),
+        "settings": settings_of(imputer),
     }

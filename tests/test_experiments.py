@@ -8,10 +8,13 @@ import re
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import figures, openml, runner, tables
 from benchmarks.__main__ import COMMANDS, main
+from benchmarks.accuracy import check_filled
 from benchmarks.experiments import EXPERIMENTS, TASKS
 from benchmarks.methods import METHODS
 from benchmarks.results import ResultFile, settings_of
@@ -179,9 +182,74 @@ def test_a_table_says_which_cells_are_empty_and_why(own_results):
     lines.add(dataset="wine", method="mean", error="MemoryError: too much", **fields)
     said = tables.section("imputation")
     others = [name for name in EXPERIMENTS["imputation"].datasets if name not in ("yacht", "wine")]
-    assert f"Empty: mean on {', '.join(others)} (not measured yet); knn on" in said
+    assert f"Empty: mean on {', '.join(others)} (not measured yet); grapefill paper on" in said
     assert "protein, wine, yacht (20,000 epochs on all rows" in said
+    assert "not measured yet are knn; mice, 3 rounds;" in said
+    assert "Lacking: mean on yacht (2 of 3)." in said
     assert "Failed: mean on wine (MemoryError: too much)." in said
+
+
+def test_methods_that_were_asked_for_are_shown(own_results):
+    fields = {"seed": 100, "missing": 0.3, "mechanism": "mcar", "dataset": "yacht"}
+    TASKS["imputation"].RESULTS.add(method="miwae", mae=0.1, **fields)
+    assert "| miwae |" not in tables.section("imputation")
+    assert "| miwae |" in tables.section("imputation", also=["miwae"])
+
+
+def test_a_line_that_was_cut_off_is_passed_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("benchmarks.results.FOLDER", tmp_path)
+    results = ResultFile("some", ("seed",))
+    results.add(seed=1, mae=0.5, largest=float("inf"))
+    with results.path.open("a") as file:
+        file.write('{"seed": 2, "ma')
+    results.add(seed=3, mae=0.25)
+    assert [line["seed"] for line in results.lines()] == [1, 3]
+    assert [line["seed"] for line in results.lines()] == [1, 3]
+    assert capsys.readouterr().err.count("line 2 was cut off") == 1
+    assert "Infinity" not in results.path.read_text()
+
+
+def test_what_failed_can_be_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.results.FOLDER", tmp_path)
+    results = ResultFile("some", ("dataset", "method", "seed"))
+    fields = {"dataset": "yacht", "method": "mean", "seed": 1}
+    results.add(**fields, error="MemoryError")
+    monkeypatch.setattr(runner, "in_own_process", lambda *_, **__: {"mae": 0.5})
+    for retry, expected in ((False, 1), (True, 2), (True, 2)):
+        runner.run_missing(results, [fields], None, data_dir=None, shown=lambda _: "", retry=retry)
+        assert len(results.lines()) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda table: table.fillna(0.5).iloc[:1], "shape"),
+        (lambda table: table, "cells are not filled"),
+        (lambda table: table.fillna(0.5) * 2, "observed cells were changed"),
+    ],
+)
+def test_what_is_no_filled_table_is_an_error(answer, message):
+    complete = pd.DataFrame({"a": [0.1, 0.2, 0.3], "b": [0.3, 0.2, 0.1]})
+    missing = np.array([[True, False], [False, False], [False, True]])
+    check_filled(complete, complete.mask(missing).fillna(0.5), missing)
+    with pytest.raises(ValueError, match=message):
+        check_filled(complete, answer(complete.mask(missing)), missing)
+
+
+@pytest.mark.parametrize(
+    "option", [("--trials", "0"), ("--missing", "1"), ("--budget", "0"), ("--time-limit", "-1")]
+)
+def test_numbers_that_make_no_sense_are_refused(option, capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "imputation", *option])
+    assert option[0] in capsys.readouterr().err
+
+
+def test_several_experiments_take_what_they_know(own_results, capsys):
+    words = ["run", "labels", "ratings", "--methods", "biases", "--missing", "0.2"]
+    with pytest.raises(SystemExit, match="has no folder"):
+        main(["--data-dir", "/nowhere", *words])
+    assert "labels has none of these" in capsys.readouterr().out
 
 
 def test_data_files_are_compared_with_known_sums(tmp_path):

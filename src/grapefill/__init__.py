@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 from grapefill._version import __version__
 
 if TYPE_CHECKING:
+    from grapefill.classifier import GrapeClassifier
     from grapefill.comparing import compare
     from grapefill.evaluate import ampute, describe
     from grapefill.imputer import GrapeImputer
-    from grapefill.predictor import GrapeClassifier, GrapeRegressor
+    from grapefill.regressor import GrapeRegressor
     from grapefill.sparse import SparseImputer
     from grapefill.uncertainty import pool
 
@@ -26,9 +27,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "GrapeClassifier": "grapefill.predictor",
+    "GrapeClassifier": "grapefill.classifier",
     "GrapeImputer": "grapefill.imputer",
-    "GrapeRegressor": "grapefill.predictor",
+    "GrapeRegressor": "grapefill.regressor",
     "SparseImputer": "grapefill.sparse",
     "ampute": "grapefill.evaluate",
     "compare": "grapefill.comparing",

@@ -23,8 +23,8 @@ from grapefill.training import History, Preset, ProgressBar, get_preset
 from grapefill.training.checkpoint import Checkpoint, CheckpointFile, fingerprint_of
 from grapefill.training.device import available_device, resolve_device
 from grapefill.training.fit import fit_model
-from grapefill.training.model import GrapeModel
 from grapefill.training.parameters import from_plain, plain_settings, to_plain
+from grapefill.training.saving import model_description, model_tensors, restore_model
 from grapefill.training.summary import summarise
 from grapefill.training.team import ALONE
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from grapefill.table import Kind
     from grapefill.table.arrays import FloatArray
     from grapefill.training import Callback
+    from grapefill.training.model import GrapeModel
     from grapefill.training.stream import StreamedRows
     from grapefill.training.team import Team
 
@@ -95,10 +96,10 @@ class GrapeEstimator(BaseEstimator):
             "schema": self.schema_.to_dict(),
             "extras": self._extras(),
             "history": self.history_.to_dict(),
-            "model": None if self.model_ is None else self.model_.description(),
+            "model": None if self.model_ is None else model_description(self.model_),
             "notes": dict(getattr(self, "notes_", {}) if notes is None else notes),
         }
-        tensors = {} if self.model_ is None else self.model_.tensors()
+        tensors = {} if self.model_ is None else model_tensors(self.model_)
         tensors |= self._more_tensors()
         write_model(path, estimator=type(self).__name__, tensors=tensors, description=description)
 
@@ -157,7 +158,7 @@ class GrapeEstimator(BaseEstimator):
         schema = Schema.from_dict(stored["schema"])
         estimator.model_ = None
         if stored["model"] is not None:
-            estimator.model_ = GrapeModel.restore(schema, stored["model"], file.tensors, **heads)
+            estimator.model_ = restore_model(schema, stored["model"], file.tensors, **heads)
             estimator.model_.to(resolve_device(estimator.device))
         estimator.history_ = History.from_dict(stored["history"])
         estimator._remember(schema)

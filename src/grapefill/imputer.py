@@ -19,7 +19,7 @@ from grapefill.files.batches import as_source
 from grapefill.settings import check_word
 from grapefill.table import Kind, Schema, Table
 from grapefill.table.encode import join_strangers, warn_strangers
-from grapefill.table.output import append_columns, as_pandas
+from grapefill.table.output import append_columns, as_pandas, as_polars
 from grapefill.table.usable import (
     indicator_name,
     report_useless,
@@ -138,10 +138,11 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     rules : sequence of str or None, default=None
         What the cells of a row obey, such as ``"end >= start"`` or ``"`part a` + b <= 100"``.
         Filled cells that break a rule are changed as little as that takes; a warning tells of rows
-        where observed cells break it.
+        where observed cells break it. Columns of arrays are called x0, x1 and so on.
     delta : dict or None, default=None
         What is added to filled numbers, by column, to see how results change if missing values are
-        larger or smaller than observed ones (not missing at random).
+        larger or smaller than observed ones (not missing at random). The sum is rounded where the
+        column is: use whole numbers for columns of these.
 
     Attributes
     ----------
@@ -240,9 +241,13 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             The fitted imputer.
         """
         del y
-        check_word("graph_from", self.graph_from, ("fit", "transform"))
-        check_word("fill", self.fill, ("best", "median", "mean", "mode"))
+        self._check_words()
         preset = self._checked_preset()
+        if self.fill != "best" and not preset.training.validation:
+            raise ConfigError(
+                f"fill={self.fill!r} needs held-out cells, and this preset holds out none. Add "
+                'settings={"validation": 0.1, "rejoin": 0.8}, or choose fill="best".'
+            )
         resolve_device(self.device)
         source = as_source(X)
         if source is not None:
@@ -278,6 +283,10 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             # What is filled in depends on these cells, and `transform` should not have to train.
             self.uncertainty_.held_out(self.model_)
         return self
+
+    def _check_words(self) -> None:
+        check_word("graph_from", self.graph_from, ("fit", "transform"))
+        check_word("fill", self.fill, ("best", "median", "mean", "mode"))
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Go on learning, from rows that have arrived since.
@@ -416,7 +425,10 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     def _as_wanted(self, filled: Any) -> Any:
         wanted = _get_output_config("transform", self)["dense"]
         # scikit-learn would read polars as an array of objects, and pyarrow not at all.
-        return as_pandas(filled) if wanted == "pandas" else filled
+        if wanted not in ("pandas", "polars"):
+            return filled
+        convert = as_pandas if wanted == "pandas" else as_polars
+        return convert(filled, self.get_feature_names_out())
 
     def transform_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Fill the holes of a table that comes in batches, one after the other.
@@ -462,6 +474,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
 
     def _fill(self, X: Any, strangers: list[Strangers] | None = None) -> Any:
         """Return a table filled, in the container it came in."""
+        self._check_words()
         table = self._checked_table(X)
         if self.model_ is None:
             return self._rebuilt(table, {})

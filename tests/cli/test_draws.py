@@ -157,6 +157,21 @@ def test_bad_formulas(cli, houses, formula, message):
     assert "should not have" not in result.err
 
 
+def test_pool_refuses_draws_of_another_table(cli, draws):
+    second = draws / "imputation-2.csv"
+    second.write_text("\n".join(second.read_text().splitlines()[:40]) + "\n")
+    result = cli("pool", draws, "--formula", "price ~ area")
+    assert result.code == 1
+    assert "has 39 rows" in result.err
+
+
+def test_pool_refuses_holes(cli, draws, houses):
+    (draws / "imputation-2.csv").write_text(houses.read_text())
+    result = cli("pool", draws, "--formula", "price ~ area")
+    assert result.code == 1
+    assert "has no value" in result.err
+
+
 def test_pool(cli, draws):
     result = cli("pool", draws, "--formula", "price ~ area + C(heating)")
     assert result.code == 0

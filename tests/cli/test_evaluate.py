@@ -20,6 +20,21 @@ def test_describe_as_json(cli, houses):
     assert [column["name"] for column in found["columns"]][:2] == ["id", "area"]
 
 
+def test_describe_refuses_what_it_has_no_use_for(cli, houses):
+    for option in (["--bounds", "area=0:"], ["--overwrite"]):
+        result = cli("describe", houses, *option)
+        assert result.code == 2
+        assert option[0] in result.err
+
+
+def test_quiet_leaves_the_answer(cli, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,empty\n1,2,\n,3,\n2,4,\n")
+    result = cli("describe", table, "--json", "--quiet")
+    assert json.loads(result.out)["rows"] == 3
+    assert not result.err
+
+
 def test_compare(cli, houses):
     result = cli("compare", houses, "--methods", "mean,KNN", "--repeats", "2")
     assert result.code == 0

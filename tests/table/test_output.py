@@ -104,7 +104,7 @@ def test_an_index_in_pyarrow_stays_columns(names):
     frame = pd.DataFrame({"a": pd.array([1, 2, None], dtype="Int64"), "b": ["x", "y", "z"]})
     frame.index = pd.MultiIndex.from_arrays([["i", "j", "k"]] * len(names), names=names)
     table = pa.Table.from_pandas(frame)
-    result = as_pandas(table)
+    result = as_pandas(table, [])
     assert list(result) == table.column_names
     assert result.index.tolist() == [0, 1, 2]
     assert result["a"].dtype == "Int64"

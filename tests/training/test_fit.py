@@ -262,7 +262,13 @@ class Clock:
             return true_grow(*args, **options)
 
         monkeypatch.setattr(Forest, "grow", slow_grow)
-        for module in ("training.fit", "training.stack", "training.loop", "trees.growth"):
+        for module in (
+            "training.fit",
+            "training.stack",
+            "training.loop",
+            "training.course",
+            "trees.growth",
+        ):
             monkeypatch.setattr(f"grapefill.{module}.time", self)
 
     def perf_counter(self) -> float:

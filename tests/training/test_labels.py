@@ -135,9 +135,9 @@ class TestNode:
 
     def test_no_label_no_gradient(self, loss_on: str) -> None:
         trainer = make_trainer(how="node", known=0.0, loss_on=loss_on)
-        before = trainer.parameters.vector.detach().clone()
+        before = trainer.weights.flat.vector.detach().clone()
         assert trainer.step(1, slice(None)) == 0
-        assert torch.equal(trainer.parameters.vector.detach(), before)
+        assert torch.equal(trainer.weights.flat.vector.detach(), before)
 
     def test_the_gradient_reaches_all_of_the_network(self, loss_on: str) -> None:
         trainer = make_trainer(how="node", labels=(4,), loss_on=loss_on)

@@ -212,9 +212,9 @@ def test_a_step_that_needs_much_memory_is_announced(monkeypatch: pytest.MonkeyPa
 def test_averaged_weights_are_used_in_the_end() -> None:
     trainer = make_trainer(average=0.9, epochs=30)
     trainer.run()
-    assert trainer.average is not None
+    assert trainer.weights.average is not None
     used = torch.cat([parameter.flatten() for parameter in trainer.network.parameters()])
-    assert torch.equal(used, trainer.average)
+    assert torch.equal(used, trainer.weights.average)
 
 
 def test_parameters_have_memory_of_their_own_in_the_end() -> None:
@@ -227,7 +227,7 @@ def test_parameters_have_memory_of_their_own_in_the_end() -> None:
 
 def test_cosine_schedule_warms_up_and_ends_at_zero() -> None:
     trainer = make_trainer(schedule="cosine", epochs=100, learning_rate=1.0)
-    rates = [trainer._learning_rate(trainer._done(step)) for step in range(1, 101)]
+    rates = [trainer.config.rate_after(trainer.clock.done(step, 100)) for step in range(1, 101)]
     assert rates[0] == pytest.approx(0.2)
     assert max(rates) == rates[4] == pytest.approx(1.0)
     assert rates[-1] == pytest.approx(0.0, abs=1e-6)
@@ -315,8 +315,8 @@ class TestRejoining:
 
         def look(held_out: torch.Tensor) -> None:
             joined.append(trainer.network.training)
-            assert trainer.average is not None
-            assert torch.equal(trainer.parameters.vector.detach(), trainer.average)
+            assert trainer.weights.average is not None
+            assert torch.equal(trainer.weights.flat.vector.detach(), trainer.weights.average)
 
         trainer.on_rejoin = look
         trainer.run()
@@ -362,9 +362,9 @@ class TestRejoining:
         self, joined: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         trainer = make_trainer(validation=0.2, rejoin=0.6, epochs=1000, time_limit=100.0)
-        trainer.started = 0.0
+        trainer.clock.started = 0.0
         now = iter(range(10_000))
-        monkeypatch.setattr("grapefill.training.loop.time.perf_counter", lambda: next(now) / 4)
+        monkeypatch.setattr("grapefill.training.course.time.perf_counter", lambda: next(now) / 4)
         trainer.on_rejoin = lambda _: joined.append(len(trainer.history.step))
         history = trainer.run()
         assert history.stopped == "time limit"

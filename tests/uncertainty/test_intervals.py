@@ -1,5 +1,8 @@
 """Intervals hold the truth as often as they should; distributions agree with them."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -215,10 +218,10 @@ def test_a_belief_by_hand():
     random = np.random.default_rng(0)
     guess = random.uniform(0, 100, 400)
     truth = guess + random.uniform(-1, 1, 400)
-    cells = Cells(guess, np.full(400, np.nan), np.empty((400, 0)))
+    cells = Cells(guess, np.full(400, np.nan), np.empty((400, 0)), np.full(400, np.nan))
     column = NumberColumn(truth, cells, 0.0, 100.0, typical=0.5)
     calibration = fit_columns([column])
-    new = Cells(np.array([50.0]), np.array([np.nan]), np.empty((1, 0)))
+    new = Cells(np.array([50.0]), np.array([np.nan]), np.empty((1, 0)), np.array([np.nan]))
     grid = quantile_grid(column.mixture(new))
     assert (np.diff(grid) >= 0).all()
     low, high = shortest(grid, calibration.mass(0.9, 0))
@@ -275,3 +278,30 @@ def test_a_median_is_the_same_before_and_after_intervals(quick):
     imputer.interval(X)
     np.testing.assert_array_equal(imputer.transform(X), before)
     np.testing.assert_array_equal(imputer.predict_distribution(X)[1].median(), before[::4, 1])
+
+
+def test_intervals_can_be_copied(simulated, fitted):
+    interval = fitted.interval(simulated[1], 0.9)
+    for again in (pickle.loads(pickle.dumps(interval)), copy.deepcopy(interval)):
+        pd.testing.assert_frame_equal(again.lower, interval.lower)
+        assert again.sets == interval.sets
+
+
+def test_intervals_are_wider_where_less_is_known():
+    random = np.random.default_rng(0)
+
+    def rows(count):
+        return random.normal(size=(count, 1)) + 0.3 * random.normal(size=(count, 5))
+
+    table, new = rows(300), rows(200)
+    table[random.random(table.shape) < 0.3] = np.nan
+    settings = {"max_steps": 200, "rounds": 0}
+    imputer = GrapeImputer("fast", settings=settings, random_state=0).fit(table)
+    widths = []
+    for known in (0, 1, 4):
+        asked = new.copy()
+        asked[:, : 5 - known] = np.nan
+        lower, upper = (end[:, 0] for end in imputer.interval(asked, 0.9))
+        widths.append((upper - lower).mean())
+        assert ((lower <= new[:, 0]) & (new[:, 0] <= upper)).mean() > 0.75
+    assert widths[0] > 1.5 * widths[1] > 1.5 * widths[2]

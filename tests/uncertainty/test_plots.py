@@ -1,9 +1,13 @@
 """Plots are figures with a panel for every column that there is something to see of."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from sklearn.exceptions import NotFittedError
 
-from grapefill.errors import InputError
+from grapefill import GrapeImputer
+from grapefill.errors import ConfigError, InputError
 from grapefill.uncertainty import plots
 
 
@@ -30,3 +34,77 @@ def test_curves_rise(imputer):
 def test_nothing_to_show(imputer, holed):
     with pytest.raises(InputError, match="no cell is missing"):
         plots.density(imputer, imputer.transform(holed))
+
+
+def empty_first(rows=60):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "nothing": np.nan,
+            "a": random.normal(0, 1, rows),
+            "b": random.normal(1000, 1, rows),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 99, rows), "D"),
+            "word": random.choice(["up", "down"], rows),
+        }
+    )
+    for at, name in enumerate(["a", "b", "day", "word"]):
+        table.loc[at :: 4 + at, name] = None
+    return table
+
+
+@pytest.mark.filterwarnings("ignore::grapefill.errors.GrapefillWarning")
+@pytest.mark.parametrize("indicator", [True, False])
+def test_columns_stay_in_their_panels_when_one_is_left_out(quick, indicator):
+    table = empty_first()
+    imputer = GrapeImputer("fast", settings=quick, add_indicator=indicator, random_state=0)
+    figure = plots.convergence(imputer.fit(table), table, draws=2)
+    panels = {axes.get_title(): axes for axes in figure.axes}
+    assert list(panels) == ["a", "b", "day", "word"]
+    assert abs(panels["a"].lines[0].get_ydata()).max() < 10
+    assert panels["b"].lines[0].get_ydata().min() > 900
+    figure.canvas.draw()
+    days = [label.get_text() for label in panels["day"].get_yticklabels()]
+    assert any(day.startswith("2024-") for day in days)
+    figure = plots.density(imputer, table, draws=2)
+    figure.canvas.draw()
+    words = [label.get_text() for label in figure.axes[-1].get_xticklabels()]
+    assert {"up", "down"} <= set(words)
+
+
+def test_categories_have_no_intervals_to_show(quick):
+    table = pd.DataFrame({"a": list("xyxyxxyy") * 6, "b": list("uvuvuvvu") * 6})
+    table.loc[::5, "a"] = None
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    with pytest.raises(InputError, match="no cell of a column of numbers was held out"):
+        plots.overimputation(imputer)
+
+
+def test_coverage_is_checked(imputer):
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        plots.overimputation(imputer, coverage=2)
+
+
+def test_first_fit_then_plot(holed):
+    for draw in (plots.density, plots.strips, plots.convergence):
+        with pytest.raises(NotFittedError):
+            draw(GrapeImputer(), holed)
+    with pytest.raises(NotFittedError):
+        plots.calibration(GrapeImputer())
+
+
+def test_durations_and_times_are_written_out(quick):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "took": pd.to_timedelta(random.integers(1, 300, 60), "h"),
+            "at": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 900, 60), "min"),
+        }
+    )
+    table.loc[::4, "took"] = None
+    table.loc[1::4, "at"] = None
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    figure = plots.density(imputer, table, draws=2)
+    figure.canvas.draw()
+    took, at = ([label.get_text() for label in axes.get_xticklabels()] for axes in figure.axes)
+    assert any(text.endswith(" d") for text in took)
+    assert len({text for text in at if text}) > 1

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
 from grapefill import pool
-from grapefill.errors import InputError
+from grapefill.errors import GrapefillWarning, InputError
 
 ESTIMATES = np.array([[1.0, -2.0], [1.4, -2.1], [0.9, -1.7], [1.2, -2.4]])
 VARIANCES = np.array([[0.10, 0.30], [0.12, 0.28], [0.09, 0.33], [0.11, 0.29]])
@@ -184,7 +185,7 @@ def test_bad_input(arguments: Any, message: str) -> None:
 
 
 def test_bad_options() -> None:
-    with pytest.raises(InputError, match="df_complete must be positive"):
+    with pytest.raises(InputError, match="df_complete must be a positive"):
         pool(ESTIMATES, VARIANCES, df_complete=0)
     with pytest.raises(InputError, match="3 names for 2 estimates"):
         pool(ESTIMATES, VARIANCES, names=["a", "b", "c"])
@@ -197,3 +198,42 @@ def test_what_pandas_counts_by_itself_are_no_names():
     pooled = pool.fit(lambda pair: pair, pairs)
     assert list(pooled.names) == ["a", "b"]
     np.testing.assert_allclose(pooled.within, [0.1, 0.2])
+
+
+def test_frames_are_matched_by_name() -> None:
+    estimates = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 3.0]})
+    variances = pd.DataFrame({"b": [100.0, 100.0], "a": [1.0, 1.0]})
+    result = pool(estimates, variances)
+    assert result.names == ("a", "b")
+    assert result.within.tolist() == [1.0, 100.0]
+    rows: list[Any] = [dict(row) for _, row in variances.iterrows()]
+    assert pool(estimates, rows).within.tolist() == [1.0, 100.0]
+    with pytest.raises(InputError, match="different names"):
+        pool(estimates, variances.rename(columns={"b": "c"}))
+
+
+def test_counted_labels_are_no_names() -> None:
+    estimates = [pd.Series({"a": 1.0, "b": 2.0}), pd.Series({"a": 1.5, "b": 2.5})]
+    plain = [pd.Series([0.1, 0.2]), pd.Series([0.1, 0.2])]
+    assert pool(estimates, plain).names == ("a", "b")
+    assert pool(plain, plain).names == ("x0", "x1")
+    frame = pd.DataFrame({1: [1.0, 1.5], 2: [2.0, 2.5]})
+    by_number = [pd.Series({2: 0.2, 1: 0.1})] * 2
+    assert pool(frame, by_number).within.tolist() == [0.1, 0.2]
+    arrow = pa.table({"a": [1.0, 1.5], "b": [2.0, 2.5]})
+    assert pool(arrow, arrow).names == ("a", "b")
+
+
+def test_models_of_other_rows_are_told() -> None:
+    def model(rows: Any) -> Any:
+        return SimpleNamespace(params=np.ones(1), bse=np.ones(1), nobs=rows)
+
+    with pytest.warns(GrapefillWarning, match="The models are of 110 to 150 rows"):
+        pool.fit(model, [150.0, 110.0])
+    assert pool.fit(model, [np.nan, None, np.ones(2)]).n_imputations == 3
+
+
+@pytest.mark.parametrize("df", [None, "many", 0])
+def test_degrees_of_freedom_are_numbers(df: Any) -> None:
+    with pytest.raises(InputError, match="df_complete must be a positive number"):
+        pool(ESTIMATES, VARIANCES, df_complete=df)

@@ -143,7 +143,9 @@ def test_who_is_in_a_hurry_does_without(holed, quick):
 def test_joined_cells_keep_their_votes():
     def cells(feature, votes):
         numbers = np.arange(float(len(feature)))
-        return HeldOut(np.array(feature), numbers, numbers, numbers, numbers, np.array(votes))
+        return HeldOut(
+            np.array(feature), numbers, numbers, numbers, numbers, np.array(votes), numbers
+        )
 
     both = HeldOut.joined([cells([0, 1], [[1.0], [2.0]]), cells([1], [[3.0, 4.0]])])
     assert both.feature.tolist() == [0, 1, 1]

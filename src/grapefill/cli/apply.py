@@ -125,9 +125,10 @@ def apply(
 
 
 def _load(path: str, device: str | None) -> GrapeEstimator:
+    from grapefill.classifier import GrapeClassifier
     from grapefill.files.model import read_model
     from grapefill.imputer import GrapeImputer
-    from grapefill.predictor import GrapeClassifier, GrapeRegressor
+    from grapefill.regressor import GrapeRegressor
 
     name = read_model(path).estimator
     known: dict[str, type[GrapeEstimator]] = {

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from grapefill.training import CheckpointFile
 
 __all__ = [
+    "Answering",
     "Columns",
     "File",
+    "Kinds",
     "Output",
     "Ray",
     "Reading",
@@ -141,7 +143,7 @@ class Training:
 
 @Parameter(name="*", group=_COLUMNS)
 @dataclass(frozen=True, kw_only=True)
-class Columns:
+class Kinds:
     """What columns are, where their cells do not tell. Each can be repeated, or list several.
 
     Parameters
@@ -156,8 +158,6 @@ class Columns:
         Columns of numbers with anything in between.
     text
         Columns to read as text, such as codes.
-    bounds
-        Limits for what is filled in or predicted: age=0:120, price=0: for one limit only.
     """
 
     ignore: Annotated[tuple[str, ...], _NAMES] = ()
@@ -165,6 +165,19 @@ class Columns:
     ordinal: Annotated[tuple[str, ...], _NAMES] = ()
     continuous: Annotated[tuple[str, ...], _NAMES] = ()
     text: Annotated[tuple[str, ...], _NAMES] = ()
+
+
+@Parameter(name="*", group=_COLUMNS)
+@dataclass(frozen=True, kw_only=True)
+class Columns(Kinds):
+    """What columns are, and what may be filled in.
+
+    Parameters
+    ----------
+    bounds
+        Limits for what is filled in or predicted: age=0:120, price=0: for one limit only.
+    """
+
     bounds: Annotated[tuple[str, ...], _REPEAT, _LIMITS] = ()
 
 
@@ -245,6 +258,23 @@ class Reading:
                 f"{self.encoding!r} is not an encoding of text. Give --encoding another name, for "
                 "example latin-1, or leave it out."
             ) from error
+
+
+@Parameter(name="*", group=_RUNNING)
+@dataclass(frozen=True, kw_only=True)
+class Answering:
+    """What a command shows that writes no file.
+
+    Parameters
+    ----------
+    quiet
+        Show nothing but the answer, and errors.
+    debug
+        Show where in the program an error arose.
+    """
+
+    quiet: Annotated[bool, _PLAIN, Parameter(name=["--quiet", "-q"])] = False
+    debug: Annotated[bool, _PLAIN] = False
 
 
 @Parameter(name="*", group=_RUNNING)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from grapefill.cli.arguments import read_limits
+from grapefill.cli.arguments import Columns, read_limits
 from grapefill.errors import ConfigError, InputError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from grapefill.cli.arguments import Columns
+    from grapefill.cli.arguments import Kinds
     from grapefill.estimator import GrapeEstimator
     from grapefill.files import TableFile
     from grapefill.imputer import GrapeImputer
@@ -63,7 +63,7 @@ class Plan:
     bounds: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
     @classmethod
-    def make(cls, columns: Columns, file: Rows) -> Plan:
+    def make(cls, columns: Kinds, file: Rows) -> Plan:
         """Read the options and hold them against the columns of a file.
 
         Raises
@@ -101,7 +101,8 @@ class Plan:
                         "one of them."
                     )
         kinds = {n: "passthrough" if kind == "ignore" else kind for n, kind in options.items()}
-        bounds = dict(_read_bounds(given, names) for given in columns.bounds)
+        limits = columns.bounds if isinstance(columns, Columns) else ()
+        bounds = dict(_read_bounds(each, names) for each in limits)
         for name in bounds:
             _require_numbers(file.frame[name], name)
             if kinds.get(name) == "passthrough":
@@ -184,7 +185,7 @@ class Plan:
         return cls({}, dict(plain.get("levels", {})), bounds)
 
 
-def text_columns(columns: Columns) -> dict[str, str]:
+def text_columns(columns: Kinds) -> dict[str, str]:
     """Return the types of columns that are to be read as text, before the file is."""
     names = [name for given in columns.text for name in (given, *given.split(","))]
     names += [given.partition("=")[0] for given in columns.ordinal if "=" in given]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Reading, Running, Training, read_settings
+from grapefill.cli.arguments import Answering, Reading, Training, read_settings
 from grapefill.cli.columns import listed
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
@@ -243,7 +243,7 @@ def pool(
     formula: str,
     family: Family = "linear",
     reading: Reading = Reading(),
-    running: Running = Running(),
+    running: Answering = Answering(),
 ) -> None:
     """Fit a model to every draw in a folder, and pool the coefficients (Rubin's rules).
 
@@ -261,7 +261,7 @@ def pool(
     """
     terminal = Terminal.current(quiet=running.quiet)
     pooled = pool_folder(folder, formula, family, reading, terminal)
-    terminal.show(str(pooled), "", f"{pooled.n_imputations:,} tables were pooled.")
+    terminal.answer(str(pooled), "", f"{pooled.n_imputations:,} tables were pooled.")
 
 
 def pool_folder(
@@ -292,11 +292,19 @@ def pool_folder(
     if len(paths) < 2:
         raise InputError(f"{folder} has 1 draw; pooling needs at least 2, better 20.")
     tables = [open_table(str(path), reading, {}, terminal).frame.to_pandas() for path in paths]
+    for path, table in zip(paths, tables, strict=True):
+        if len(table) != len(tables[0]):
+            raise InputError(
+                f"{path} has {len(table):,} rows, but {paths[0]} has {len(tables[0]):,}. Pool "
+                "draws of one table."
+            )
     for name in tables[0].columns[[dtype.kind not in "fiub" for dtype in tables[0].dtypes]]:
         # A category that some draws lack must have its coefficient in all of them.
         levels = sorted({str(value) for table in tables for value in table[name].dropna()})
         for table in tables:
             table[name] = _as_levels(table[name].astype(str), levels)
+
+    left = formula.partition("~")[0].strip()
 
     def fit(table: Any) -> Any:
         import numpy as np
@@ -304,15 +312,27 @@ def pool_folder(
 
         if family == "logistic":
             table = _with_binary(table, formula)
+        elif left in table.columns and table[left].dtype.kind not in "fiub":
+            raise ConfigError(
+                f"The column {left!r}, which is to be predicted, holds no numbers. If it has two "
+                "values, add --family logistic."
+            )
         makers = {"linear": models.ols, "logistic": models.logit, "poisson": models.poisson}
         try:
             # Formulas know columns and numpy, as elsewhere, and none of the names used here.
             model = makers[family](formula, table, eval_env=EvalEnvironment([{"np": np}]))
-            return model.fit() if family == "linear" else model.fit(disp=0)
+            found = model.fit() if family == "linear" else model.fit(disp=0)
         except Exception as error:  # a formula is code, in which anything can go wrong
             raise ConfigError(
                 f"The formula {formula!r} cannot be fitted: {_reason(error, table)}"
             ) from error
+        if found.nobs < len(table):
+            raise InputError(
+                f"In {len(table) - int(found.nobs):,} of {len(table):,} rows of a draw the formula "
+                f"{formula!r} has no value: a cell is missing, or its function is not defined. "
+                "Pool tables without holes in these columns."
+            )
+        return found
 
     return pool_estimates.fit(fit, tables)
 

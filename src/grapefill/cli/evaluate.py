@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Seed, Whole
+from grapefill.cli.arguments import Answering, File, Kinds, Output, Reading, Running, Seed, Whole
 from grapefill.cli.columns import Plan, find_columns, text_columns
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
@@ -49,9 +49,9 @@ def describe(
     /,
     *,
     as_json: Annotated[bool, _FLAG, Parameter(name="--json")] = False,
-    columns: Columns = Columns(),
+    columns: Kinds = Kinds(),
     reading: Reading = Reading(),
-    running: Running = Running(),
+    running: Answering = Answering(),
 ) -> None:
     """Tell what the columns of a table are, what is missing, and whether that looks like chance.
 
@@ -68,7 +68,7 @@ def describe(
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file)
     found = describe_table(plan.prepare(file), kinds=plan.kinds)
-    terminal.show(json.dumps(found.to_dict(), default=str) if as_json else str(found))
+    terminal.answer(json.dumps(found.to_dict(), default=str) if as_json else str(found))
 
 
 def compare(
@@ -82,9 +82,9 @@ def compare(
     max_rows: Whole = 5000,
     seed: Seed = 0,
     as_json: Annotated[bool, _FLAG, Parameter(name="--json")] = False,
-    columns: Columns = Columns(),
+    columns: Kinds = Kinds(),
     reading: Reading = Reading(),
-    running: Running = Running(),
+    running: Answering = Answering(),
 ) -> None:
     """Find out which method fills the holes of a table best.
 
@@ -134,7 +134,7 @@ def compare(
             callbacks=[show],
             random_state=seed,
         )
-    terminal.show(json.dumps(found.to_dict(), default=str) if as_json else str(found))
+    terminal.answer(json.dumps(found.to_dict(), default=str) if as_json else str(found))
 
 
 def ampute(

@@ -250,7 +250,8 @@ def _fit(
     parameters: Mapping[str, Any],
     terminal: Terminal,
 ) -> GrapePredictor:
-    from grapefill.predictor import GrapeClassifier, GrapeRegressor
+    from grapefill.classifier import GrapeClassifier
+    from grapefill.regressor import GrapeRegressor
 
     def start(callbacks: list[Any]) -> GrapePredictor:
         cls = GrapeClassifier if task == "classification" else GrapeRegressor

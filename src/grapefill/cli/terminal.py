@@ -125,9 +125,12 @@ class Terminal:
         return self._console("error")
 
     def show(self, *results: Any, to_error: bool = False) -> None:
-        """Show results."""
-        if self.quiet:
-            return
+        """Show what was done."""
+        if not self.quiet:
+            self.answer(*results, to_error=to_error)
+
+    def answer(self, *results: Any, to_error: bool = False) -> None:
+        """Show what was asked for, be it quiet or not."""
         for result in results:
             soft = isinstance(result, str)
             self._console("error" if to_error else "output").print(

@@ -136,7 +136,7 @@ class Column:
         if self.extent is not None:
             return self._whole_numbers(inside)
         if self.kind is Kind.ORDINAL:
-            inside = np.rint(inside)
+            inside = np.rint(inside) + 0.0  # not -0
         elif self.form is Form.DECIMAL:
             inside = np.round(inside, self.scale)
         return inside

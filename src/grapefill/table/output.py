@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from grapefill.table.arrays import Array, BoolArray, IntArray
 
-__all__ = ["append_columns", "as_pandas", "stack_tables"]
+__all__ = ["append_columns", "as_pandas", "as_polars", "stack_tables"]
 
 
 def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray]) -> Any:
@@ -53,18 +53,34 @@ def append_columns(table: Any, names: Sequence[str], columns: Sequence[BoolArray
     return frame.with_columns(*series).to_native()
 
 
-def as_pandas(table: Any) -> Any:
-    """Return a polars or pyarrow table as a pandas one; anything else as it is.
+def as_pandas(table: Any, names: Sequence[str]) -> Any:
+    """Return a table as a pandas DataFrame; an array, or labels that are no text, get names.
 
     An index of pandas that a pyarrow table keeps as columns stays columns.
     """
-    if isinstance(table, np.ndarray) or is_pandas_dataframe(table):
-        return table
+    if isinstance(table, np.ndarray):
+        import pandas as pd
+
+        return pd.DataFrame(table, columns=list(names))
+    if is_pandas_dataframe(table):
+        text = are_feature_names(list(table.columns))
+        return table if text else table.set_axis(list(names), axis=1)
     if is_pyarrow_table(table):
         from grapefill.table.arrow_frame import without_index
 
         table = without_index(table)
     return nw.from_native(table, eager_only=True).to_pandas()
+
+
+def as_polars(table: Any, names: Sequence[str]) -> Any:
+    """Return a table as a polars DataFrame; an array gets names for its columns."""
+    import polars as pl
+
+    if isinstance(table, np.ndarray):
+        return pl.DataFrame(table, schema=list(names), orient="row")
+    if is_pandas_dataframe(table):
+        return pl.from_pandas(table.rename(columns=str))
+    return pl.from_arrow(table) if is_pyarrow_table(table) else table
 
 
 def stack_tables(tables: Sequence[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, replace
+from math import cos, pi
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 # From so many rows on, a table counts as large.
 LARGE_ROWS = 15_000
+WARM_UP = 0.05
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,21 @@ class TrainingConfig:
             return steps
         factor = min(max(1.0, n_rows / LARGE_ROWS), self.large_factor)
         return min(steps, round(self.max_steps * factor))
+
+    def rate_after(self, done: float) -> float:
+        """Return the learning rate when a share of the training is done.
+
+        Examples
+        --------
+        >>> recipe = TrainingConfig(learning_rate=0.01, schedule="cosine")
+        >>> [round(recipe.rate_after(done), 4) for done in (0.01, 0.05, 0.5, 1.0)]
+        [0.002, 0.01, 0.0054, 0.0]
+        """
+        if self.schedule == "constant":
+            return self.learning_rate
+        if done <= WARM_UP:
+            return self.learning_rate * done / WARM_UP
+        return self.learning_rate * 0.5 * (1 + cos(pi * (done - WARM_UP) / (1 - WARM_UP)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""

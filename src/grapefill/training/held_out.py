@@ -43,6 +43,8 @@ class HeldOut:
         `Guess.spread`: how far the votes of trees lie apart; NaN where there are none.
     votes : ndarray of shape (cells, trees)
         What trees said about a number, each by itself; NaN where there are none.
+    known : ndarray
+        How many cells of its row were known; NaN where that was not noted.
     """
 
     feature: IntArray
@@ -51,6 +53,7 @@ class HeldOut:
     chance: FloatArray
     spread: FloatArray
     votes: FloatArray
+    known: FloatArray
 
     @classmethod
     def collect(
@@ -108,7 +111,8 @@ class HeldOut:
             )
             for j, mine in said.items():
                 votes[feature == j, : mine.shape[1]] = mine
-        return cls(feature.astype(np.int64), truth, guess, chance, spread, votes)
+        known = (~np.isnan(numbers) & ~held_out).sum(axis=1)[row].astype(np.float64)
+        return cls(feature.astype(np.int64), truth, guess, chance, spread, votes, known)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -137,8 +141,9 @@ class HeldOut:
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> Self:
         """Rebuild from `arrays`; raises ValueError if they do not fit."""
-        # Files of versions before 0.1.1 have no votes.
-        arrays = {"votes": np.empty((arrays["feature"].size, 0))} | arrays
+        # Older files have no votes, and do not tell how much was known.
+        count = arrays["feature"].size
+        arrays = {"votes": np.empty((count, 0)), "known": np.full(count, np.nan)} | arrays
         cells = cls(**{name: arrays[name] for name in cls.__dataclass_fields__})
         shapes = {array.shape[:1] for array in cells.arrays().values()}
         if len(shapes) > 1 or cells.feature.ndim != 1 or cells.votes.ndim != 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -17,18 +17,19 @@ from grapefill.graph import (
     Graph,
     Layout,
     block_size,
-    build_pairs,
     choose_layout,
     row_blocks,
 )
 from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.batches import Batches, hold_out
 from grapefill.training.checkpoint import Saved
+from grapefill.training.course import Clock, Course
 from grapefill.training.device import threads_for
-from grapefill.training.flat import FlatParameters
-from grapefill.training.loss import cell_loss
+from grapefill.training.loss import states_loss
+from grapefill.training.parameters import starting
 from grapefill.training.progress import Callback, History, Progress
 from grapefill.training.team import ALONE, Team
+from grapefill.training.weights import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,28 +44,7 @@ VALIDATIONS = 40
 # A validation looks at no more rows than that, the ones with held-out cells.
 VALIDATION_ROWS = 4_096
 VALIDATION_CELLS = 131_072
-# Share of the held-out error that counts as an improvement for early stopping.
-LEAST_GAIN = 1e-3
-WARM_UP = 0.05
 MOST_GIGABYTES = 8
-
-
-@dataclass
-class _Course:
-    """Where training stands."""
-
-    holding: bool
-    step: int = 0
-    validation: float | None = None
-    goal: float = math.inf
-    worse: int = 0
-    done: bool = False
-
-    def validated(self, validation: float) -> None:
-        """Take note of a validation."""
-        self.validation = validation
-        self.worse = 0 if validation < self.goal else self.worse + 1
-        self.goal = min(self.goal, validation * (1 - LEAST_GAIN))
 
 
 class Trainer:
@@ -132,9 +112,8 @@ class Trainer:
         self.team = team
         self.config = config
         self.generator = generator
-        self.time_limit = time_limit
         self.callbacks = callbacks
-        self.started = time.perf_counter() if started is None else started
+        self.clock = Clock(time_limit, time.perf_counter() if started is None else started, team)
         self.n_labels = n_labels
         self.label_weights = label_weights
         self.on_rejoin = on_rejoin
@@ -162,16 +141,14 @@ class Trainer:
         self._warn_of_memory(observed)
         if not any(parameter.requires_grad for parameter in network.parameters()):
             network.requires_grad_(True)
-        self.parameters = FlatParameters(network)
+        self.weights = Weights(network, config.average)
         self.optimizer = torch.optim.AdamW(
-            [self.parameters.vector],
+            [self.weights.flat.vector],
             lr=config.learning_rate,
             weight_decay=config.weight_decay,
             fused=cells.value.device.type in ("cpu", "cuda"),
         )
-        self.average = self.parameters.vector.detach().clone() if config.average else None
-        self._best: tuple[float, dict[str, Tensor]] | None = None
-        self._course = _Course(holding=bool(self.held_out.any()))
+        self._course = Course(holding=bool(self.held_out.any()))
         self._at_rejoin: Tensor | None = None
         self.checkpoint = checkpoint
         _keep_freed_memory()
@@ -219,14 +196,15 @@ class Trainer:
             course.step = step
             if course.holding and (step % every == 0 or step == self.steps):
                 course.validated(self._validate(step))
-            seconds = time.perf_counter() - self.started
+            seconds = self.clock.seconds
             self._report(step, loss, course.validation, seconds)
             if course.holding and course.worse >= self.config.patience:
                 self.history.stopped = "early stopping"
                 if self.config.rejoin == 1:
                     return
                 self.steps = max(step + 1, round(step / self.config.rejoin))
-            if course.holding and self.config.rejoin < 1 and self._done(step) >= self.config.rejoin:
+            rejoin = self.config.rejoin
+            if course.holding and rejoin < 1 and self.clock.done(step, self.steps) >= rejoin:
                 self._rejoin()
                 if self.ends_at_rejoin:
                     return
@@ -234,16 +212,15 @@ class Trainer:
                 self.checkpoint.write(self._saved())
             if step >= self.steps:
                 return
-            if self._out_of_time(seconds, step):
+            if self.clock.out_after(step, seconds):
                 self.history.stopped = "time limit"
                 return
 
     def _rejoin(self) -> None:
         """Let the held-out cells join the others; their truth is no longer a test."""
-        vector = self.parameters.vector.data if self.average is None else self.average
-        self._put_aside(vector.clone())
+        self._put_aside(self.weights.smooth.clone())
         self.cells = self.truth
-        self._best = None
+        self.weights.best = None
         self._course.holding = False
         self.history.best_step = 0
 
@@ -252,65 +229,46 @@ class Trainer:
         self._at_rejoin = weights
         if self.on_rejoin is None:
             return
-        with self._weights(weights):
+        with self.weights.put_in(weights):
             self.network.eval()
             self.on_rejoin(self.held_out)
             self.network.train()
 
     def _saved(self) -> Saved:
         """Return the state of training."""
-        state = self.optimizer.state[self.parameters.vector]
+        state = self.optimizer.state[self.weights.flat.vector]
         tensors = {
-            "vector": self.parameters.vector.data,
+            **self.weights.tensors(),
             "generator": self.generator.get_state(),
             "global_generator": torch.get_rng_state(),
             **{f"optimizer.{name}": tensor for name, tensor in state.items()},
             **{f"coming.{at}": rows for at, rows in enumerate(self.batches.coming)},
         }
-        if self.average is not None:
-            tensors["average"] = self.average
         if self._at_rejoin is not None:
             tensors["at_rejoin"] = self._at_rejoin
         values: dict[str, Any] = {
             "course": asdict(self._course),
             "history": self.history.to_dict(),
             "steps": self.steps,
-            "seconds": time.perf_counter() - self.started,
-            "best": None,
+            "seconds": self.clock.seconds,
+            "best": self.weights.best and self.weights.best[0],
         }
-        if self._best is not None:
-            values["best"] = self._best[0]
-            tensors |= {f"best.{name}": tensor for name, tensor in self._best[1].items()}
         return Saved(tensors, values)
 
     def _restore(self, saved: Saved) -> None:
         """Go back to a state of training."""
         tensors, values = saved.tensors, saved.values
         device = self.cells.value.device
-
-        def starting(prefix: str) -> dict[str, Tensor]:
-            return {
-                name.removeprefix(prefix): tensor
-                for name, tensor in tensors.items()
-                if name.startswith(prefix)
-            }
-
-        self.parameters.vector.data.copy_(tensors["vector"])
-        optimizer = starting("optimizer.")
-        self.optimizer.state[self.parameters.vector] = {
-            name: tensor.to(device) for name, tensor in optimizer.items()
+        self.weights.restore(tensors, values["best"])
+        self.optimizer.state[self.weights.flat.vector] = {
+            name: tensor.to(device) for name, tensor in starting(tensors, "optimizer.").items()
         }
-        if self.average is not None:
-            self.average.copy_(tensors["average"])
-        coming = starting("coming.")
+        coming = starting(tensors, "coming.")
         self.batches.coming = [coming[str(at)].to(device) for at in range(len(coming))]
-        self._course = _Course(**values["course"])
+        self._course = Course(**values["course"])
         self.history = History.from_dict(values["history"])
         self.steps = values["steps"]
-        self.started = time.perf_counter() - values["seconds"]
-        if values["best"] is not None:
-            weights = {name: tensor.to(device) for name, tensor in starting("best.").items()}
-            self._best = (values["best"], weights)
+        self.clock.started = time.perf_counter() - values["seconds"]
         if "at_rejoin" in tensors:
             self._put_aside(tensors["at_rejoin"].to(device))
             self.cells = self.truth
@@ -365,7 +323,7 @@ class Trainer:
     def step(self, step: int, rows: Tensor | slice | StreamedBatch) -> float:
         """Take one step on some rows and return its loss."""
         for group in self.optimizer.param_groups:
-            group["lr"] = self._learning_rate(self._done(step))
+            group["lr"] = self.config.rate_after(self.clock.done(step, self.steps))
         holding = self._course.holding
         cells, dropped, rows = self.batches.look_at(self.cells, rows, holding=holding)
         wanted = self._wanted(cells, dropped)
@@ -376,17 +334,18 @@ class Trainer:
             # Of a mean over the cells of all, this is the part of our cells.
             count = wanted.sum().double()
             loss = loss * (count / self.team.gather(count.clone(), "sum").clamp(min=1)).to(loss)
-        self.parameters.zero_grad()
+        flat = self.weights.flat
+        flat.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         total = loss.detach()
         if self.team.size > 1:
-            assert self.parameters.vector.grad is not None
-            self.team.gather(self.parameters.vector.grad, "sum")
+            assert flat.vector.grad is not None
+            self.team.gather(flat.vector.grad, "sum")
             total = self.team.gather(total.clone(), "sum")
         if self.config.clip:
-            nn.utils.clip_grad_norm_(self.parameters.vector, self.config.clip)
+            nn.utils.clip_grad_norm_(flat.vector, self.config.clip)
         self.optimizer.step()
-        self._update_average(step)
+        self.weights.update_average(step)
         return float(total)
 
     def _graph(self, cells: Cells, layout: Literal["dense", "edges"]) -> Graph:
@@ -403,31 +362,14 @@ class Trainer:
         layout: Literal["dense", "edges"],
     ) -> Tensor:
         """Return the loss of what the states of observations and features say about some cells."""
-        network = self.network
-        weight = self._weight(cells, rows)
-        if network.o_node is None:
-            features, pairs = network.features, build_pairs(wanted, layout)
-            prediction = network.predict(*states, pairs)
-        else:
-            # O_node reads the whole imputed row, and only the labels count.
-            nodes, labels = network.features.count, slice(network.features.count, None)
-            everywhere = build_pairs(cells.observed[:, :nodes], "dense")
-            prediction = network.predict_labels(network.predict(*states, everywhere))
-            features, cells, wanted = (
-                network.o_node.labels,
-                cells.columns(labels),
-                wanted[:, labels],
-            )
-            pairs = build_pairs(wanted, "dense")
-            weight = None if weight is None else weight[:, labels]
-        return cell_loss(
-            prediction,
-            pairs,
+        return states_loss(
+            self.network,
+            states,
             cells,
-            wanted=wanted,
-            features=features,
+            wanted,
+            layout=layout,
             kind=self.config.loss,
-            weight=weight,
+            weight=self._weight(cells, rows),
         )
 
     def _weight(self, cells: Cells, rows: Tensor | slice) -> Tensor | None:
@@ -437,49 +379,6 @@ class Trainer:
         weight = torch.ones_like(cells.value)
         weight[:, -self.n_labels :] = self.label_weights[rows][:, None]
         return weight
-
-    def _done(self, step: int) -> float:
-        """Return which share of training is over, in steps or in time, whichever ends first."""
-        done = step / self.steps
-        if self.time_limit is None:
-            return done
-        over = self.team.agree((time.perf_counter() - self.started) / self.time_limit)
-        return min(1.0, max(done, over))
-
-    def _learning_rate(self, done: float) -> float:
-        peak = self.config.learning_rate
-        if self.config.schedule == "constant":
-            return peak
-        if done <= WARM_UP:
-            return peak * done / WARM_UP
-        return peak * 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))
-
-    def _update_average(self, step: int) -> None:
-        if self.average is None:
-            return
-        # A short memory at first, or the random start would linger in the average.
-        decay = min(self.config.average, step / (step + 10))
-        self.average.lerp_(self.parameters.vector.detach(), 1 - decay)
-
-    @contextmanager
-    def _averaged(self) -> Iterator[None]:
-        """Put the averaged weights into the network, and the trained ones back in the end."""
-        if self.average is None:
-            yield
-            return
-        with self._weights(self.average):
-            yield
-
-    @contextmanager
-    def _weights(self, weights: Tensor) -> Iterator[None]:
-        """Put some weights into the network, and the trained ones back in the end."""
-        vector = self.parameters.vector.data
-        trained = vector.clone()
-        vector.copy_(weights)
-        try:
-            yield
-        finally:
-            vector.copy_(trained)
 
     def _validate(self, step: int) -> float:
         """Return the loss on the held-out cells and remember the best weights."""
@@ -494,7 +393,7 @@ class Trainer:
                 yield self._graph(shown.take(block), self.pair_layout)
 
         total = 0.0
-        with self._averaged():
+        with self.weights.put_in(self.weights.average):
             network.eval()
             with torch.inference_mode():
                 states = network.feature_states(graphs)
@@ -515,18 +414,13 @@ class Trainer:
 
     def _remember_best(self, step: int, validation: float) -> None:
         """Take note of a validation, and of the weights in the network if they are the best."""
-        if self._best is None or validation < self._best[0]:
-            self._best = (validation, _copy_weights(self.network))
+        if self.weights.remember(validation):
             self.history.best_step = step
         self.history.validation_step.append(step)
         self.history.validation.append(validation)
 
     def _finish(self) -> None:
-        if self._best is None and self.average is not None:
-            self.parameters.vector.data.copy_(self.average)
-        self.parameters.release()
-        if self._best is not None:
-            self.network.load_state_dict(self._best[1])
+        self.weights.settle()
         if not self.history.best_step and self.history.step:
             self.history.best_step = self.history.step[-1]
         self.network.eval()
@@ -535,18 +429,10 @@ class Trainer:
         self.history.step.append(step)
         self.history.loss.append(loss)
         self.history.seconds.append(seconds)
-        left = seconds / step * (self.steps - step)
-        if self.time_limit is not None:
-            left = min(left, max(0.0, self.time_limit - seconds))
+        left = self.clock.left(step, self.steps, seconds)
         progress = Progress(step, self.steps, loss, validation, seconds, left)
         for callback in self.callbacks:
             callback(progress)
-
-    def _out_of_time(self, seconds: float, step: int) -> bool:
-        """Whether the next step would, on average, end after the time limit."""
-        if self.time_limit is None:
-            return False
-        return self.team.agree(seconds) * (step + 1) / step > self.time_limit
 
 
 def _keep_freed_memory() -> None:
@@ -556,7 +442,3 @@ def _keep_freed_memory() -> None:
     seen a larger block freed; up to 32 MB it then keeps twice as much. A step is a tenth faster.
     """
     torch.empty(31 * 2**20, dtype=torch.uint8)
-
-
-def _copy_weights(network: nn.Module) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in network.state_dict().items()}

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+from grapefill.graph import build_pairs
+
 if TYPE_CHECKING:
     from grapefill.graph import Cells, Features, Pairs
-    from grapefill.nn import Prediction
+    from grapefill.nn import GrapeNetwork, Prediction
 
 
 def cell_loss(
@@ -57,3 +59,32 @@ def cell_loss(
         each = F.cross_entropy(logits, code, reduction="none")
         total = total + torch.where(count > 0, each * count, torch.zeros_like(each)).sum()
     return total / counts.sum().clamp(min=1 if weight is None else 1e-12)
+
+
+def states_loss(
+    network: GrapeNetwork,
+    states: tuple[Tensor, Tensor],
+    cells: Cells,
+    wanted: Tensor,
+    *,
+    layout: Literal["dense", "edges"],
+    kind: Literal["squared", "absolute"],
+    weight: Tensor | None,
+) -> Tensor:
+    """Return the loss of what the states of observations and features say about some cells.
+
+    Where O_node predicts labels, it reads the whole imputed row, and only the labels count.
+    """
+    if network.o_node is None:
+        features, pairs = network.features, build_pairs(wanted, layout)
+        prediction = network.predict(*states, pairs)
+    else:
+        nodes, labels = network.features.count, slice(network.features.count, None)
+        everywhere = build_pairs(cells.observed[:, :nodes], "dense")
+        prediction = network.predict_labels(network.predict(*states, everywhere))
+        features, cells, wanted = network.o_node.labels, cells.columns(labels), wanted[:, labels]
+        pairs = build_pairs(wanted, "dense")
+        weight = None if weight is None else weight[:, labels]
+    return cell_loss(
+        prediction, pairs, cells, wanted=wanted, features=features, kind=kind, weight=weight
+    )

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 
 from grapefill.errors import ConfigError, InputError
-from grapefill.factors import Factors
 from grapefill.graph import Cells, Features, Graph, block_size, build_pairs, row_blocks
 from grapefill.nn import FeatureStates, GrapeNetwork
-from grapefill.nn.heads import CustomEdgeHead
 from grapefill.table import Scaling, Schema
 from grapefill.table.scaling import FARTHEST
-from grapefill.training.choice import ColumnTrial
-from grapefill.training.config import Preset
-from grapefill.training.held_out import HeldOut
 from grapefill.trees import Chain, Guess
 
 if TYPE_CHECKING:
@@ -27,7 +22,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from torch import Tensor, nn
 
+    from grapefill.factors import Factors
     from grapefill.nn import Prediction
+    from grapefill.training.choice import ColumnTrial
+    from grapefill.training.config import Preset
+    from grapefill.training.held_out import HeldOut
 
 # Rows of a block, so that the states of its cells stay in a processor's cache.
 BLOCK_CELLS = 8_192
@@ -125,7 +124,7 @@ class GrapeModel:
         if preset.network.labels == "node" and labels == (0,) and o_node is None:
             # The authors do not scale the label. Several must have one scale to share a loss.
             scaling = scaling.in_own_units([features.count - 1])
-        network = _make_network(features, labels, preset, generator, o_edge=o_edge, o_node=o_node)
+        network = make_network(features, labels, preset, generator, o_edge=o_edge, o_node=o_node)
         return cls(schema, preset, features, scaling, network, n_labels=len(labels))
 
     def continued(self, preset: Preset) -> GrapeModel:
@@ -307,128 +306,6 @@ class GrapeModel:
             return prediction
         return prediction.beside(self.network.predict_labels(prediction))
 
-    def tensors(self) -> dict[str, Tensor]:
-        """Return everything of the model that is a tensor, by name, for a model file."""
-        assert self.states is not None
-        named = {f"network.{name}": t for name, t in self.network.state_dict().items()}
-        named |= {f"states.{i}": t for i, t in enumerate(self.states.layers)}
-        named |= {
-            "states.final": self.states.final,
-            "scaling.center": torch.from_numpy(self.scaling.center),
-            "scaling.scale": torch.from_numpy(self.scaling.scale),
-        }
-        if self.held_out is not None:
-            arrays = self.held_out.arrays()
-            named |= {f"held_out.{name}": torch.from_numpy(array) for name, array in arrays.items()}
-        if self.linear is not None:
-            arrays = self.linear.factors.arrays() | {"shares": self.linear.shares}
-            named |= {f"linear.{name}": torch.from_numpy(array) for name, array in arrays.items()}
-        if self.chain is not None:
-            arrays = self.chain.arrays()
-            named |= {f"chain.{name}": torch.from_numpy(array) for name, array in arrays.items()}
-        return {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
-
-    def description(self) -> dict[str, Any]:
-        """Return what is neither a tensor nor the schema, as plain JSON values."""
-        return {
-            "preset": self.preset.to_dict(),
-            "layout": self.layout,
-            "own_o_edge": isinstance(self.network.o_edge, CustomEdgeHead),
-            "own_o_node": self.network.o_node is not None and self.network.o_node.custom,
-            "labels": list(self.features.n_categories[self.features.count - self.n_labels :]),
-            "trials": [asdict(trial) for trial in self.trials],
-        }
-
-    @classmethod
-    def restore(
-        cls,
-        schema: Schema,
-        description: dict[str, Any],
-        tensors: dict[str, Tensor],
-        *,
-        o_edge: nn.Module | None = None,
-        o_node: nn.Module | None = None,
-    ) -> GrapeModel:
-        """Rebuild a model from `description` and `tensors`; the user's heads are copied."""
-        for name, module in (("edge", o_edge), ("node", o_node)):
-            if description[f"own_o_{name}"] and module is None:
-                raise ConfigError(
-                    f"The model was fitted with an O_{name} module of your own. "
-                    f"Pass the same module as load(path, o_{name}=...)."
-                )
-            if module is not None and not description[f"own_o_{name}"]:
-                raise ConfigError(
-                    f"The model was fitted without an O_{name} module. Load it without."
-                )
-        preset = Preset.from_dict(description["preset"])
-        labels = tuple(description["labels"])
-        features = describe_features(schema, labels)
-        if not features.count:
-            raise ValueError("the schema has no column to impute")
-        network = _make_network(
-            features, labels, preset, torch.Generator(), o_edge=o_edge, o_node=o_node
-        )
-        weights = {
-            name.removeprefix("network."): tensor
-            for name, tensor in tensors.items()
-            if name.startswith("network.")
-        }
-        try:
-            network.load_state_dict(weights)
-        except RuntimeError as error:
-            if o_edge is None and o_node is None:
-                raise
-            raise ConfigError(
-                f"The weights in the file do not fit the given module: {error}. Pass a module "
-                "built like the one at fit."
-            ) from error
-        network.eval()
-        layers = tuple(tensors[f"states.{i}"] for i in range(preset.network.layers + 1))
-        states = FeatureStates(layers, tensors["states.final"])
-        center, scale = tensors["scaling.center"], tensors["scaling.scale"]
-        expected = {
-            "states.0": (layers[0], tuple(network.feature_init.shape)),
-            "scaling.center": (center, (features.count,)),
-            "scaling.scale": (scale, (features.count,)),
-        }
-        final = (network.features.count, preset.network.width)
-        rest = [*layers[1:], states.final]
-        expected |= {f"states.{i}": (state, final) for i, state in enumerate(rest, start=1)}
-        for name, (tensor, shape) in expected.items():
-            if tuple(tensor.shape) != shape:
-                raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {shape}")
-        scaling = Scaling(center.numpy(), scale.numpy())
-        arrays = _arrays_of(tensors, "chain.")
-        chain = None
-        if arrays:
-            chain = Chain.from_arrays(arrays, features.n_categories, scaling, len(labels))
-        arrays = _arrays_of(tensors, "held_out.")
-        held_out = HeldOut.from_arrays(arrays, features.count) if arrays else None
-        arrays = _arrays_of(tensors, "linear.")
-        linear = None
-        if arrays:
-            shares = arrays.pop("shares")
-            if shares.shape != (features.count,):
-                raise ValueError(f"there are {shares.size} shares for {features.count} features")
-            if not ((shares >= 0) & (shares <= 1)).all():
-                raise ValueError("a share of the factors is not between 0 and 1")
-            linear = LinearPart(Factors.from_arrays(arrays, features.count), shares)
-        trials = tuple(ColumnTrial(**trial) for trial in description["trials"])
-        return cls(
-            schema,
-            preset,
-            features,
-            scaling,
-            network,
-            description["layout"],
-            states,
-            linear,
-            chain,
-            trials,
-            held_out,
-            len(labels),
-        )
-
 
 def regular_parts(
     parts: Iterable[npt.NDArray[np.float64]], size: int
@@ -451,14 +328,6 @@ def regular_parts(
         yield rest
 
 
-def _arrays_of(tensors: dict[str, Tensor], prefix: str) -> dict[str, npt.NDArray[Any]]:
-    return {
-        name.removeprefix(prefix): tensor.numpy()
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
-
-
 def describe_features(schema: Schema, labels: tuple[int, ...] = ()) -> Features:
     """Return the imputable columns of a table, followed by the labels."""
     columns = [schema.columns[j] for j in schema.features]
@@ -469,7 +338,7 @@ def describe_features(schema: Schema, labels: tuple[int, ...] = ()) -> Features:
     return Features(n_categories + labels)
 
 
-def _make_network(
+def make_network(
     features: Features,
     labels: tuple[int, ...],
     preset: Preset,
@@ -478,6 +347,7 @@ def _make_network(
     o_edge: nn.Module | None,
     o_node: nn.Module | None,
 ) -> GrapeNetwork:
+    """Return an untrained network for some features and labels; the user's heads are copied."""
     as_nodes = preset.network.labels == "feature"
     nodes = features.n_categories[: features.count - (0 if as_nodes else len(labels))]
     return GrapeNetwork(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +14,21 @@ from grapefill.table import Kind
 from grapefill.table.marks import read_mark
 from grapefill.table.text import storable_label
 from grapefill.training.config import Preset
+
+T = TypeVar("T")
+
+
+def starting(named: Mapping[str, T], prefix: str) -> dict[str, T]:
+    """Return what has a name that starts with a prefix, by the rest of its name.
+
+    Examples
+    --------
+    >>> starting({"best.a": 1, "best.b": 2, "last.a": 3}, "best.")
+    {'a': 1, 'b': 2}
+    """
+    return {
+        name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)
+    }
 
 
 def to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -177,7 +177,7 @@ class SparseTrainer(Trainer):
         edges, _ = self.truth.edges_of(rows)
         truth, wanted = self.truth.take(rows), self.held_out[edges]
         network = self.network
-        with self._averaged():
+        with self.weights.put_in(self.weights.average):
             network.eval()
             with torch.inference_mode():
                 states = network.encode(self._graph(truth.hide(wanted), "edges"))

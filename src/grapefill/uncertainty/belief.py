@@ -4,7 +4,8 @@ A belief is a mixture of three samples, weighted by how well each foretold the h
 column:
 
 * errors: the fill plus what held-out fills were off by, in units of how far off a cell like this is
-  expected to be (as the spread of its votes and the size of the fill tell);
+  expected to be (as the spread of its votes, the size of the fill and the number of known cells in
+  its row tell);
 * neighbours: true values of held-out cells whose fills were about the same;
 * votes: what the trees say about this cell, each by itself.
 
@@ -37,6 +38,11 @@ NEAR, NEAR_CELLS = 0.1, 1.0
 # Of a cell's expected error: the part that is the same for all, by the spread of its votes, and by
 # the size of its fill.
 SCALES = np.array([[1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [0.3, 0.0, 0.7], [0.2, 0.4, 0.4]])
+# How much more is known of a cell with the known cells of its row: nothing once there is one, their
+# square root, as many times as there are.
+POWERS = np.array([0.0, 0.5, 1.0])
+# From how many times the usual squared error on votes and values of like fills count less.
+LEAST_ALIKE = 2.0
 # How many cells the average column counts for, in scales and weights, errors, and calibration.
 PRIOR_CELLS = 10
 ERROR_CELLS = 30
@@ -70,11 +76,14 @@ class Cells(NamedTuple):
         How far the votes on them lie apart; NaN where there are none.
     votes : ndarray of shape (cells, trees)
         The votes.
+    known : ndarray of shape (cells,)
+        How many other cells of their rows are known; NaN where nobody noted it.
     """
 
     guess: FloatArray
     spread: FloatArray
     votes: FloatArray
+    known: FloatArray
 
     def part(self, rows: slice) -> Cells:
         """Return some of the cells."""
@@ -125,6 +134,13 @@ class NumberColumn:
         ends = np.quantile(truth, [0.1, 0.9]) if truth.size else np.array([low, high])
         self.spread = max(float(ends[1] - ends[0]), LEAST * self.range)
         self.scale = SCALES[0]
+        self.power = POWERS[0]
+        noted = cells.known[cells.known > 0]
+        self.mean_known = float(noted.mean()) if noted.size else np.nan
+        with np.errstate(over="ignore", invalid="ignore"):
+            alone = np.nan_to_num(truth - np.median(truth)) if truth.size else np.zeros(1)
+        share = float(np.minimum(np.abs(alone) / self.range, 1.0).mean())
+        self.alone = max(self.base, share * self.range)
         self.errors = np.zeros(LEVELS.size)
         self.weights = np.array([1.0, 0.0, 0.0])
 
@@ -165,18 +181,34 @@ class NumberColumn:
             )
         return np.stack([same, np.minimum(by_votes, 20.0), by_guess], axis=1)
 
+    def ignorance(self, cells: Cells, power: float) -> FloatArray:
+        """Return how much farther off cells are than usual, by how much is known of their rows.
+
+        Every known cell adds to the precision, the inverse square of the error. A row of which
+        nothing is known has the error of a column alone, one as known as others are the usual one.
+        """
+        if np.isnan(self.mean_known) or self.alone <= self.base:
+            return np.ones(cells.guess.size)
+        known = np.nan_to_num(cells.known, nan=self.mean_known) / self.mean_known
+        added = np.where(known > 0, np.maximum(known, 1e-300) ** power, 0.0)
+        least = np.square(self.base / self.alone)
+        farther: FloatArray = 1 / np.sqrt(least + (1 - least) * added)
+        return farther
+
     def expected(self, cells: Cells, close: FloatArray) -> FloatArray:
         """Return how far off cells are expected to be."""
         relative = np.einsum("ij,j->i", self.relative_scales(cells, close), self.scale)
-        expected: FloatArray = self.base * np.maximum(relative, 0.02)
+        farther = self.ignorance(cells, self.power)
+        expected: FloatArray = self.base * farther * np.maximum(relative, 0.02)
         return expected
 
     def scale_losses(self) -> FloatArray:
-        """Return how badly each of `SCALES` tells the size of errors, summed over cells."""
+        """Return how badly `SCALES` with `POWERS` tell the size of errors, summed over cells."""
         close = self.closeness(self.cells.guess, but_itself=True)
         relative = self.relative_scales(self.cells, close)
-        expected = np.maximum(relative @ SCALES.T, 0.02)
-        off = (np.abs(self.error) / self.base)[:, None]
+        farther = np.stack([self.ignorance(self.cells, power) for power in POWERS], axis=1)
+        expected = np.maximum(relative @ SCALES.T, 0.02)[:, :, None] * farther[:, None]
+        off = (np.abs(self.error) / self.base)[:, None, None]
         losses: FloatArray = (np.log(expected) + off / expected).sum(axis=0)
         return losses
 
@@ -189,14 +221,16 @@ class NumberColumn:
         even = np.full(errors.shape, 1 / LEVELS.size)
         neighbours = np.broadcast_to(self.truth, close.shape)
         voted = np.isfinite(cells.votes)
-        share = voted / np.maximum(voted.sum(axis=1, keepdims=True), 1)
+        # Votes, and values of like fills, are of cells of which about as much was known.
+        alike = np.minimum(1.0, LEAST_ALIKE / self.ignorance(cells, self.power)[:, None] ** 2)
+        share = alike * voted / np.maximum(voted.sum(axis=1, keepdims=True), 1)
         votes = np.where(voted, cells.votes, guess[:, None])
         errors = np.clip(errors, self.low, self.high)
         if self.repeated is not None:
             errors = nearest(self.repeated, errors)
         return [
             Sample(errors, even),
-            Sample(neighbours, close),
+            Sample(neighbours, alike * close),
             Sample(votes, share),
         ]
 
@@ -319,9 +353,10 @@ def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
         return Calibration(np.empty(0), np.empty(0, dtype=np.int64))
     losses = [column.scale_losses() for column in columns]
     cells = max(1, sum(column.size for column in columns))
-    pooled = sum(losses, np.zeros(len(SCALES))) / cells
+    pooled = sum(losses, np.zeros((SCALES.shape[0], POWERS.size))) / cells
     for column, own in zip(columns, losses, strict=True):
-        column.scale = SCALES[int(np.argmin(own + PRIOR_CELLS * pooled))]
+        best = np.unravel_index(np.argmin(own + PRIOR_CELLS * pooled), own.shape)
+        column.scale, column.power = SCALES[best[0]], float(POWERS[best[1]])
     relative = [_relative_errors(column) for column in columns]
     everyone = np.concatenate([*relative, np.zeros(1)])
     shared = np.quantile(everyone, LEVELS)

@@ -84,7 +84,7 @@ class Beliefs:
             repeated = None
             if uncertainty is not None and uncertainty.repeats[j]:
                 repeated = uncertainty.observed[j]
-            cells = Cells(mine.guess, mine.spread, mine.votes)
+            cells = Cells(mine.guess, mine.spread, mine.votes, mine.known)
             columns.append(
                 NumberColumn(
                     mine.truth,
@@ -102,6 +102,7 @@ class Beliefs:
         column = self.numbers[self.features.index(feature)]
         rows = np.flatnonzero(part.holes[:, feature])
         values = np.where(np.isnan(part.numbers), part.guess.value, part.numbers)
+        known = (~np.isnan(part.numbers)).sum(axis=1).astype(np.float64)
         for start in range(0, rows.size, BLOCK):
             block = rows[start : start + BLOCK]
             votes = np.empty((block.size, 0))
@@ -112,6 +113,7 @@ class Beliefs:
                 part.guess.value[block, feature],
                 np.full(block.size, np.nan) if spread is None else spread[block, feature],
                 votes,
+                known[block],
             )
             yield block, quantile_grid(column.mixture(cells))
 
@@ -178,13 +180,16 @@ class ColumnDistribution:
         Parameters
         ----------
         level : float or array of shape (levels,)
-            Between 0 and 1.
+            Between 0 and 1; rounded to half a per cent.
 
         Returns
         -------
         ndarray of shape (cells,) or (cells, levels)
         """
-        levels = np.atleast_1d(np.asarray(level, dtype=np.float64))
+        try:
+            levels = np.atleast_1d(np.asarray(level, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"level must be between 0 and 1, got {level!r}.") from error
         if not ((levels >= 0) & (levels <= 1)).all():
             raise InputError(f"level must be between 0 and 1, got {level!r}.")
         grid = self._numbers("quantile")

@@ -13,16 +13,16 @@ import numpy as np
 from grapefill.errors import ConfigError, warn
 from grapefill.table.column import Column
 from grapefill.table.grain import NANOSECONDS
-from grapefill.table.kinds import Kind
+from grapefill.table.kinds import Form, Kind
 from grapefill.table.text import storable_label
 from grapefill.uncertainty.limits import Limits, read_limits
-from grapefill.uncertainty.rules import Columns, Rule, read_rule, repair
+from grapefill.uncertainty.rules import Broken, Columns, Rule, read_rule, repair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from grapefill.table import Encoded, Schema, Table
-    from grapefill.table.arrays import Array, BoolArray, FloatArray
+    from grapefill.table.arrays import Array, FloatArray
     from grapefill.table.cells import Fill
     from grapefill.uncertainty.fitted import Uncertainty
     from grapefill.uncertainty.tables import Numbers
@@ -87,9 +87,12 @@ class Constraints:
         if asked_by == "rules":
             number |= column.family in ("datetime", "duration") and column.categories is None
         if not number or column.kind is Kind.PASSTHROUGH:
+            hint = ""
+            if column.family == "datetime" and asked_by == "constraints":
+                hint = " Compare dates of a row by rules, such as 'end >= start'."
             raise ConfigError(
                 f"{asked_by} names the column {label!r}, which does not hold numbers that are "
-                "filled in."
+                f"filled in.{hint}"
             )
         return places[label]
 
@@ -118,6 +121,10 @@ class Constraints:
                 + ", ".join(f"{name!r} is {' '.join(each).strip()}" for name, each in listed)
                 + ". Convert them to the same."
             )
+        if columns[0].family == "datetime" and math.fsum(rule.weights.values()):
+            raise ConfigError(
+                f"The rule {rule.text!r} is about a date by itself. Compare dates with each other."
+            )
         # A day is what dates without a time count in.
         if rule.constant and columns[0].unit not in ("", "D"):
             raise ConfigError(
@@ -128,10 +135,6 @@ class Constraints:
             raise ConfigError(
                 f"The rule {rule.text!r} adds a time to columns that do not count time. Leave its "
                 "unit out."
-            )
-        if columns[0].family == "datetime" and math.fsum(rule.weights.values()):
-            raise ConfigError(
-                f"The rule {rule.text!r} is about a date by itself. Compare dates with each other."
             )
 
     def finish(self, table: Table, encoded: Encoded, numbers: Numbers) -> dict[int, Fill]:
@@ -148,7 +151,7 @@ class Constraints:
         """
         values = self._within(numbers)
         if self.rules:
-            _report(*self._obey(table, encoded, numbers, values), self.rules)
+            _report(self._obey(table, encoded, numbers, values), self.rules)
         return self._decoded(numbers, values)
 
     def finish_ends(
@@ -187,9 +190,15 @@ class Constraints:
             column = columns[j]
             inside = np.clip(each, column.lower, column.upper)
             if self._is_touched(j):
-                # As it would be filled in without constraints.
-                inside = Limits.of(column).project(inside) + self.delta.get(j, 0.0)
-                inside = self._limits_of(j).project(inside)
+                limits, delta = self._limits_of(j), self.delta.get(j, 0.0)
+                if delta or limits.decimals == 0:
+                    # As it would be filled in without constraints.
+                    inside = Limits.of(column).project(inside)
+                inside = inside + delta
+                if delta % 1 and limits.decimals is not None:
+                    # Halves go the way of the delta, and not to even numbers.
+                    inside = np.nextafter(inside, np.copysign(np.inf, delta))
+                inside = limits.project(inside)
             values[j] = inside
         return values
 
@@ -210,8 +219,8 @@ class Constraints:
 
     def _obey(
         self, table: Table, encoded: Encoded, numbers: Numbers, values: dict[int, FloatArray]
-    ) -> tuple[BoolArray, BoolArray]:
-        """Repair what breaks a rule; return rows where one is still broken, and the free cells."""
+    ) -> Broken:
+        """Repair what breaks a rule, and return where one is still broken."""
         used = sorted(set(self.columns.values()))
         place = {j: k for k, j in enumerate(used)}
         whole = np.full((table.n_rows, len(used)), np.nan)
@@ -227,13 +236,14 @@ class Constraints:
             return self._limits_of(used[k]).project(moved, direction)
 
         columns = {name: place[j] for name, j in self.columns.items()}
-        steps = np.array([self._limits_of(j).step or _tiny(whole[:, k]) for j, k in place.items()])
+        limits = {k: self._limits_of(j) for j, k in place.items()}
+        steps = np.array([each.step or _tiny(whole[:, k], each) for k, each in limits.items()])
         rules = [self._from_origins(rule) for rule in self.rules]
         broken = repair(rules, whole, free, Columns(columns, steps, project))
         for j, k in place.items():
             if j in numbers:
                 values[j] = whole[numbers[j][0], k]
-        return broken, free
+        return broken
 
     def _from_origins(self, rule: Rule) -> Rule:
         """Return a rule about numbers that are counted from the origins of their columns."""
@@ -246,13 +256,13 @@ class Constraints:
         return replace(rule, constant=float(constant))
 
 
-def _report(broken: BoolArray, free: BoolArray, rules: Sequence[Rule]) -> None:
+def _report(broken: Broken, rules: Sequence[Rule]) -> None:
     """Warn of rows whose rules cannot be kept."""
-    rows = np.flatnonzero(broken)
+    rows = np.flatnonzero(broken.rows)
     if not rows.size:
         return
     texts = ", ".join(dict.fromkeys(repr(rule.text) for rule in rules))
-    filled = int(free[rows].any(axis=1).sum())
+    filled = int((~broken.by_observed[rows]).sum())
     shown = ", ".join(map(str, rows[:5].tolist())) + (", ..." if rows.size > 5 else "")
     warn(
         f"{rows.size} rows break the rules {texts} and stay so: the observed cells of "
@@ -261,10 +271,12 @@ def _report(broken: BoolArray, free: BoolArray, rules: Sequence[Rule]) -> None:
     )
 
 
-def _tiny(values: FloatArray) -> float:
+def _tiny(values: FloatArray, limits: Limits) -> float:
     """Return a difference that floats of this size can tell."""
     known = np.abs(values[np.isfinite(values)])
-    return float(np.spacing(known.max())) * 8 if known.size else 1e-12
+    if not known.size:
+        return 1e-12
+    return float(np.spacing(limits.stored(known.max()))) * 8
 
 
 def _decoded_beyond(column: Column, values: FloatArray) -> Array:
@@ -273,6 +285,9 @@ def _decoded_beyond(column: Column, values: FloatArray) -> Array:
         return column.decode(values)
     low, high = float(values.min()), float(values.max())
     wider: dict[str, Any] = {"lower": min(column.lower, low), "upper": max(column.upper, high)}
+    if column.form is Form.FLOAT:
+        # Whole numbers so far, but others may be allowed.
+        wider["kind"] = Kind.CONTINUOUS
     if column.extent is not None:
         smallest, largest = column.extent
         origin = column.origin

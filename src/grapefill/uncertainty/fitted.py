@@ -9,9 +9,10 @@ import numpy as np
 import torch
 
 from grapefill.training.held_out import HeldOut
+from grapefill.training.parameters import starting
 from grapefill.uncertainty.design import Design, some_rows
 from grapefill.uncertainty.gibbs import fit_joint
-from grapefill.uncertainty.joint import Joint, starting
+from grapefill.uncertainty.joint import Joint
 from grapefill.uncertainty.trials import FurtherTrials
 from grapefill.uncertainty.wide import WideDraws
 
@@ -154,11 +155,7 @@ class Uncertainty:
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor], model: GrapeModel) -> Self | None:
         """Rebuild from the tensors of a model file; None if it has no such part."""
-        arrays = {
-            name.removeprefix(PREFIX): tensor.numpy()
-            for name, tensor in tensors.items()
-            if name.startswith(PREFIX)
-        }
+        arrays = {name: tensor.numpy() for name, tensor in starting(tensors, PREFIX).items()}
         if not arrays:
             return None
         draws = starting(arrays, "draws.")

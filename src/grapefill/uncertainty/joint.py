@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from grapefill.training.parameters import starting
 from grapefill.trees.forest import Forest
 from grapefill.uncertainty.chance import uniforms
 from grapefill.uncertainty.regression import category_chances
@@ -362,12 +363,3 @@ def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray
         chances = category_chances(logits, work.design.n_categories[cells.feature])
         drawn[rest] = choose_category(chances, chance[rest])
     return drawn
-
-
-def starting(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays whose names begin with a prefix, without it."""
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }

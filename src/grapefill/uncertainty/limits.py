@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -9,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from grapefill.errors import ConfigError
-from grapefill.table.kinds import Kind
+from grapefill.table.kinds import Form, Kind
 from grapefill.uncertainty.belief import nearest
 
 if TYPE_CHECKING:
-    from grapefill.table.arrays import FloatArray
+    from grapefill.table.arrays import BoolArray, FloatArray
     from grapefill.table.column import Column
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
@@ -40,6 +41,8 @@ class Limits:
         Digits after the point.
     grain, phase : int
         Steps of dates, and what is left of each date beyond whole steps.
+    stored : type
+        The floats that the values are stored as.
 
     Examples
     --------
@@ -55,13 +58,17 @@ class Limits:
     decimals: int | None = None
     grain: int = 1
     phase: int = 0
+    stored: type[np.floating[Any]] = np.float64
 
     @classmethod
     def of(cls, column: Column) -> Self:
         """Return what values of a column are even if nothing is asked of them."""
         whole = column.extent is not None or column.kind is Kind.ORDINAL
+        digits = 0 if whole else column.scale if column.form is Form.DECIMAL else None
         phase = (column.phase - column.origin) % column.grain
-        return cls(decimals=0 if whole else None, grain=column.grain, phase=phase)
+        low, high = _storable(column)
+        stored = _float_type(column)
+        return cls(low, high, None, digits, grain=column.grain, phase=phase, stored=stored)
 
     def project(self, values: FloatArray, direction: int = 0) -> FloatArray:
         """Return the nearest values within the limits; with a direction, none on the other side."""
@@ -76,8 +83,15 @@ class Limits:
         if self.grain > 1:
             return self._on_steps(values, direction)
         if self.decimals is not None:
-            values = self._rounded(values, direction)
-        return values
+            return self._rounded(values, direction)
+        return values if self.stored is np.float64 else self._as_stored(values, direction)
+
+    def _as_stored(self, values: FloatArray, direction: int) -> FloatArray:
+        stored: Any = values.astype(self.stored)
+        if direction:
+            short = (stored.astype(np.float64) - values) * direction < 0
+            stored = np.where(short, np.nextafter(stored, self.stored(direction * np.inf)), stored)
+        return np.asarray(stored, dtype=np.float64)
 
     def _on_steps(self, values: FloatArray, direction: int) -> FloatArray:
         steps = (values - self.phase) / self.grain
@@ -96,7 +110,9 @@ class Limits:
             short = (rounded - values) * direction < 0
             rounded = np.where(short, np.round(rounded + direction * step, self.decimals), rounded)
         inside = np.where(rounded > self.high, np.floor(self.high * unit + 1e-9) / unit, rounded)
-        return np.where(inside < self.low, np.ceil(self.low * unit - 1e-9) / unit, inside)
+        inside = np.where(inside < self.low, np.ceil(self.low * unit - 1e-9) / unit, inside)
+        # Nobody writes -0.
+        return inside + 0.0
 
     @property
     def step(self) -> float:
@@ -141,8 +157,18 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
         _counted(column, given[key], key) if given.get(key) is not None else end
         for key, end in (("min", -np.inf), ("max", np.inf))
     )
-    if np.isnan(low) or np.isnan(high) or low > high:
+    for key, end in (("min", low), ("max", high)):
+        if np.isnan(end):
+            raise ConfigError(f"{key} of column {name!r} must be a number, got {given[key]!r}.")
+    if low > high:
         raise ConfigError(f"constraints of column {name!r} have a min above their max.")
+    least, most = _storable(column)
+    if low > most or high < least:
+        raise ConfigError(
+            f"No number of column {name!r}, which is {column.dtype}, can obey its constraints. "
+            "Convert it to a type for larger numbers."
+        )
+    low, high = max(low, least), min(high, most)
     for key in ("integer", "observed"):
         if not isinstance(given.get(key), bool | np.bool_ | None):
             raise ConfigError(
@@ -154,11 +180,20 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
             f'decimals of column {name!r} must be "observed" or 0 to 15, got {decimals!r}.'
         )
     if decimals == "observed":
-        decimals = _observed_decimals(observed)
-    if given.get("integer") or column.kind is Kind.ORDINAL or column.extent is not None:
+        decimals = _observed_decimals(observed, _float_type(column))
+    if given.get("integer") or column.extent is not None or column.form is Form.INTEGER:
         decimals = 0
+    if column.form is Form.DECIMAL:
+        decimals = column.scale if decimals is None else min(decimals, column.scale)
     allowed = _allowed(column, given, observed)
+    if allowed is None and decimals is None and column.kind is Kind.ORDINAL:
+        decimals = 0
     if allowed is not None:
+        if decimals is not None and not (given.get("observed") and column.form is Form.DECIMAL):
+            allowed = allowed[_is_rounded(allowed, decimals, _float_type(column))]
+            if not allowed.size:
+                what = "is a whole number" if not decimals else f"has at most {decimals} digits"
+                raise ConfigError(f"None of the allowed values of column {name!r} {what}.")
         allowed = allowed[(allowed >= low) & (allowed <= high)]
     elif decimals is not None:
         unit = 10.0**decimals
@@ -167,7 +202,41 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
     if allowed is not None and not allowed.size:
         raise ConfigError(f"None of the allowed values of column {name!r} is within its limits.")
     digits = None if allowed is not None or decimals is None else int(decimals)
-    return Limits(low, high, allowed, digits)
+    return Limits(low, high, allowed, digits, stored=_float_type(column))
+
+
+def _storable(column: Column) -> tuple[float, float]:
+    """Return the range of a column's type, counted from its origin."""
+    match = re.match(r"(u?)int(8|16|32|64)\b", column.dtype.lower())
+    if column.form is Form.FLOAT:
+        largest = float(np.finfo(_float_type(column)).max)
+        return -largest, largest
+    if match is None or column.form is not Form.INTEGER:
+        return -np.inf, np.inf
+    ends = np.iinfo(f"{match[1]}int{match[2]}")
+    low, high = int(ends.min) - column.origin, int(ends.max) - column.origin
+    # A float may be beyond the integer that it stands for.
+    lowest, highest = float(low), float(high)
+    return (
+        lowest if int(lowest) >= low else float(np.nextafter(lowest, np.inf)),
+        highest if int(highest) <= high else float(np.nextafter(highest, -np.inf)),
+    )
+
+
+def _float_type(column: Column) -> type[np.floating[Any]]:
+    """Return the floats that a column holds."""
+    # "float" by itself is pyarrow's name for 32 bits.
+    match = re.match(r"(float16|halffloat)|float(32)?(\W|$)", column.dtype.lower())
+    if match is None:
+        return np.float64
+    return np.float16 if match[1] else np.float32
+
+
+def _is_rounded(values: FloatArray, decimals: int, stored: type[np.floating[Any]]) -> BoolArray:
+    """Return which values have no more digits than that, as far as they are stored."""
+    rounded = np.round(values, decimals).astype(stored)
+    exact: BoolArray = np.abs(rounded - values.astype(stored)) <= np.spacing(np.abs(rounded))
+    return exact
 
 
 def _allowed(
@@ -188,12 +257,13 @@ def _allowed(
     return values
 
 
-def _observed_decimals(observed: FloatArray | None) -> int | None:
+def _observed_decimals(observed: FloatArray | None, stored: type[np.floating[Any]]) -> int | None:
     """Return how many digits observed values have; None if they have all."""
     if observed is None:
         return None
-    rounded = (np.round(observed, digits) for digits in range(MOST_DECIMALS + 1))
-    return next((d for d, each in enumerate(rounded) if (each == observed).all()), None)
+    rounded = (np.round(observed, digits).astype(stored) for digits in range(MOST_DECIMALS + 1))
+    as_stored = observed.astype(stored)
+    return next((d for d, each in enumerate(rounded) if (each == as_stored).all()), None)
 
 
 def _counted(column: Column, value: Any, what: str) -> float:

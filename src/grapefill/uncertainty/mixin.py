@@ -57,6 +57,7 @@ class UncertaintyMixin:
     @property
     def uncertainty_(self) -> Uncertainty | None:
         """How missing cells are drawn. Learned when it is first needed, or saved."""
+        check_is_fitted(self)
         if isinstance(self._draws, Unlearned):
             assert self.model_ is not None
             self._draws = self._draws.learn(self.model_)
@@ -93,7 +94,7 @@ class UncertaintyMixin:
         Returns
         -------
         list of tables, or one table
-            In the container of ``X``.
+            In the container of ``X``, or in the one that `set_output` asks for.
 
         Examples
         --------
@@ -130,19 +131,19 @@ class UncertaintyMixin:
         """
         check_is_fitted(self)
         table, count = self._checked_table(X), check_count(n_imputations)
-        seed = seed_of(random_state)
-        return self._draw_tables(table, count, seed)
+        drawn = self._drawn_fills(table, count, seed_of(random_state))
+        return (self._output(table, fills) for fills in drawn)
 
-    def _draw_tables(self, table: Table, count: int, seed: int) -> Iterator[Any]:
+    def _drawn_fills(self, table: Table, count: int, seed: int) -> Iterator[dict[int, Fill]]:
+        """Yield the cells of one draw after the other, as values of their columns."""
         if self.model_ is None:
-            for _ in range(count):
-                yield self._output(table, {})
+            yield from ({} for _ in range(count))
             return
         uncertainty = require_draws(self.uncertainty_)
         parts = self._parts(table)
         for number in range(count):
             numbers = drawn_fills(uncertainty, self.schema_, parts, seed=seed, number=number)
-            yield self._output(table, self._finished(table, numbers))
+            yield self._finished(table, numbers)
 
     def interval(self, X: Any, coverage: float = 0.9) -> Interval:
         """Return intervals that hold the missing cells as often as asked for.
@@ -161,7 +162,8 @@ class UncertaintyMixin:
         Returns
         -------
         lower, upper : tables
-            In the container of ``X``, the holes filled with the ends of their intervals. The pair
+            In containers as `transform` gives them, the holes filled with the ends of their
+            intervals. The pair
             has an attribute ``sets`` with the sets of categories for columns of these. Without an
             order, both tables hold the most probable category.
 

@@ -8,11 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from grapefill.errors import InputError
 from grapefill.table import Table
+from grapefill.table.grain import NANOSECONDS
+from grapefill.table.kinds import Form
 from grapefill.uncertainty.belief import GRID, quantile_grid, shortest
 from grapefill.uncertainty.cells import Beliefs
+from grapefill.uncertainty.tables import check_count, check_coverage, seed_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from grapefill.table.arrays import FloatArray
+    from grapefill.table.column import Column
     from grapefill.uncertainty.mixin import UncertaintyMixin
 
 OBSERVED, DRAWN = "#0072b2", "#d55e00"
@@ -29,7 +34,9 @@ MOST_PANELS = 12
 
 
 def density(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: int = 0) -> Figure:
-    """Draw the distribution of observed values of every column against that of draws.
+    """Draw the distribution of observed values of columns with holes against that of draws.
+
+    Of more than twelve such columns, the first twelve are shown; so it is in the other plots.
 
     They need not be equal: where holes depend on other columns, draws should differ. What differs
     without a reason is a warning.
@@ -69,7 +76,7 @@ def density(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: 
             label = "drawn" if at == 0 else None
             axes.hist(values, edges, density=True, histtype="step", color=DRAWN, label=label)
 
-    return _panels(imputer, list(drawn), panel)
+    return _panels(imputer, list(drawn), panel, "x")
 
 
 def strips(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: int = 0) -> Figure:
@@ -96,7 +103,7 @@ def strips(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: i
             axes.plot(place, some, ".", ms=2, color=color, label=label if at < 2 else None)
         axes.set_xticks(range(len(each) + 1))
 
-    return _panels(imputer, list(drawn), panel)
+    return _panels(imputer, list(drawn), panel, "y")
 
 
 def convergence(
@@ -122,7 +129,7 @@ def convergence(
         axes.plot(range(1, len(means) + 1), means, "o-", ms=3, color=DRAWN, label="mean of draws")
         axes.axhline(float(np.mean(means)), color=OBSERVED, lw=1, label="mean of all")
 
-    return _panels(imputer, list(drawn), panel)
+    return _panels(imputer, list(drawn), panel, "y")
 
 
 def calibration(imputer: UncertaintyMixin) -> Figure:
@@ -186,7 +193,7 @@ def overimputation(imputer: UncertaintyMixin, *, coverage: float = 0.9) -> Figur
     -------
     matplotlib.figure.Figure
     """
-    beliefs = _beliefs(imputer)
+    beliefs, coverage = _beliefs(imputer), check_coverage(coverage)
     columns = {
         feature: (at, column)
         for at, (feature, column) in enumerate(zip(beliefs.features, beliefs.numbers, strict=True))
@@ -205,10 +212,13 @@ def overimputation(imputer: UncertaintyMixin, *, coverage: float = 0.9) -> Figur
         axes.axline((column.low, column.low), slope=1, color="0.6", lw=1)
         axes.set_xlabel("observed")
 
-    return _panels(imputer, list(columns), panel)
+    if not columns:
+        raise InputError("There is nothing to show: no cell of a column of numbers was held out.")
+    return _panels(imputer, list(columns), panel, "xy")
 
 
 def _beliefs(imputer: UncertaintyMixin) -> Beliefs:
+    check_is_fitted(imputer)
     if imputer.model_ is None:
         raise InputError("None of the columns seen in fit can be imputed: nothing can be shown.")
     # A look at what is there should not train further models.
@@ -219,11 +229,14 @@ def _drawn(
     imputer: UncertaintyMixin, X: Any, draws: int, random_state: int
 ) -> dict[int, tuple[FloatArray, list[FloatArray]]]:
     """Return, for every feature with holes, its observed numbers and those of every draw."""
-    table = Table.wrap(X, missing_values=getattr(imputer, "missing_values", np.nan))
+    check_is_fitted(imputer)
+    table = imputer._checked_table(X)
     encoded = imputer.schema_.encode(table, warn=False)
+    every = list(range(table.n_columns))
     found: dict[int, tuple[FloatArray, list[FloatArray]]] = {}
-    for each in imputer.sample_each(X, draws, random_state=random_state):
-        numbers = imputer.schema_.encode(Table.wrap(each), warn=False).numbers
+    for fills in imputer._drawn_fills(table, check_count(draws), seed_of(random_state)):
+        drawn = Table.wrap(table.rebuild(fills, every))
+        numbers = imputer.schema_.encode(drawn, warn=False).numbers
         for at in range(numbers.shape[1]):
             holes = encoded.fillable[:, at]
             if holes.any():
@@ -240,9 +253,15 @@ def _figure(**options: Any) -> tuple[Figure, Any]:
 
 
 def _panels(
-    imputer: UncertaintyMixin, features: Sequence[int], draw: Callable[[Any, int], None]
+    imputer: UncertaintyMixin,
+    features: Sequence[int],
+    draw: Callable[[Any, int], None],
+    values_on: str,
 ) -> Figure:
-    """Return a figure with a panel for each feature, up to a dozen."""
+    """Return a figure with a panel for each feature, up to a dozen.
+
+    ``values_on`` names the axes that values of the column are on, x or y or both.
+    """
     from matplotlib.figure import Figure
 
     if not features:
@@ -256,8 +275,35 @@ def _panels(
         axes = figure.add_subplot(high, wide, at + 1)
         draw(axes, feature)
         # A column may be called "$x$"; its name is no formula.
-        name = schema.columns[schema.features[feature]].name
-        axes.set_title(name, fontsize=10, parse_math=False)
+        column = schema.columns[schema.features[feature]]
+        axes.set_title(column.name, fontsize=10, parse_math=False)
+        for way in values_on:
+            _write_values(getattr(axes, f"{way}axis"), column)
         if at == 0:
             axes.legend(frameon=False, fontsize=8)
     return figure
+
+
+def _write_values(axis: Any, column: Column) -> None:
+    """Write categories and dates beside an axis as they are in the table."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    if column.categories is None and not column.unit:
+        return
+
+    nanoseconds = (column.upper - column.lower) * NANOSECONDS.get(column.unit, 1)
+    unit: Any = next((u for u in "Dhms" if nanoseconds > 3 * NANOSECONDS[u]), "s")
+
+    def word(number: float, _: int) -> str:
+        if not column.lower <= number <= column.upper:
+            return ""
+        value = column.decode(np.array([number]))[0]
+        if column.categories is not None:
+            return str(value)
+        if column.form is Form.DURATION:
+            return f"{value / np.timedelta64(1, unit):.4g} {'d' if unit == 'D' else unit}"
+        return str(np.datetime_as_string(value, unit=unit)).replace("T", " ")
+
+    axis.set_major_locator(MaxNLocator(5, integer=column.categories is not None))
+    axis.set_major_formatter(FuncFormatter(word))
+    axis.set_tick_params(rotation=30, labelsize=8)

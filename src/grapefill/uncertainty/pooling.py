@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
-from grapefill.errors import InputError
+from grapefill.errors import InputError, warn
 from grapefill.table.text import some_of
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ class Pooled:
         coverage : float
             How often such an interval should hold the true value.
         """
-        if not 0 < coverage < 1:
-            raise InputError(f"coverage must be between 0 and 1, got {coverage!r}.")
+        if not isinstance(coverage, Real) or not 0 < coverage < 1:
+            raise InputError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
         half = stats.t.ppf(0.5 + coverage / 2, self.df) * self.std_error
         return np.stack([self.estimate - half, self.estimate + half], axis=1)
 
@@ -167,14 +168,15 @@ class _Pool:
         Parameters
         ----------
         estimates : array of shape (imputations,) or (imputations, estimates)
-            What was estimated on every imputed table.
+            What was estimated on every imputed table. A data frame, or a list of dicts or Series
+            of pandas, tells the names too.
         variances : array of the same shape
-            The squared standard errors.
+            The squared standard errors; if both have names, they are matched by these.
         df_complete : float, default=inf
             Degrees of freedom that the complete table would have had: its rows less the number of
             coefficients. With infinity, the table counts as large.
         names : sequence of str or None
-            What the estimates are called.
+            What the estimates are called, if they do not tell.
 
         Returns
         -------
@@ -186,7 +188,10 @@ class _Pool:
         >>> float(pool([2.0, 2.2, 1.9], [0.1, 0.12, 0.11], df_complete=97).estimate[0].round(3))
         2.033
         """
-        values, spread = _checked(estimates), _checked(variances)
+        labels, others = _names_of(estimates), _names_of(variances)
+        values, spread = _checked(estimates, labels), _checked(variances, others)
+        if labels is not None and others is not None:
+            spread = spread[:, _places(list(map(str, others)), list(map(str, labels)))]
         if values.shape != spread.shape:
             raise InputError(
                 f"estimates have shape {values.shape}, variances {spread.shape}. Give one variance "
@@ -194,9 +199,11 @@ class _Pool:
             )
         if (spread < 0).any():
             raise InputError("A variance is negative. Give squared standard errors.")
-        if not df_complete > 0:
-            raise InputError(f"df_complete must be positive, got {df_complete!r}.")
-        names = [f"x{k}" for k in range(values.shape[1])] if names is None else list(names)
+        if not isinstance(df_complete, Real) or not df_complete > 0:
+            raise InputError(f"df_complete must be a positive number, got {df_complete!r}.")
+        if names is None:
+            names = labels or others or [f"x{k}" for k in range(values.shape[1])]
+        names = list(names)
         if len(names) != values.shape[1]:
             raise InputError(f"There are {len(names)} names for {values.shape[1]} estimates.")
         m = values.shape[0]
@@ -245,7 +252,12 @@ class _Pool:
         >>> pool.fit(mean, tables).names
         ('mean',)
         """
+        if hasattr(imputations, "columns"):
+            raise InputError(
+                "imputations must be several tables, as sample(X) gives them, not one long table."
+            )
         estimates, variances, names, degrees = [], [], None, []
+        rows: list[float | None] = []
         for number, table in enumerate(imputations, start=1):
             coefficients = _coefficients(model_factory(table))
             if names is None:
@@ -256,9 +268,17 @@ class _Pool:
                     f"{list(coefficients.names)} instead of {list(names)}. Categories that are "
                     "missing in some imputations make other dummy columns: declare them all."
                 )
+            rows.append(coefficients.rows)
             estimates.append(coefficients.estimate)
             variances.append(coefficients.variance)
             degrees.append(coefficients.df)
+        counts = sorted({count for count in rows if count is not None})
+        if len(counts) > 1:
+            warn(
+                f"The models are of {counts[0]:g} to {counts[-1]:g} rows. If you did not choose "
+                "rows by an imputed column, cells are missing in some tables: models leave out "
+                "such rows."
+            )
         if df_complete is None:
             df_complete = float(min(degrees, default=np.inf))
         return self(estimates, variances, df_complete=df_complete, names=names)
@@ -273,16 +293,18 @@ class _Coefficients:
     estimate: FloatArray
     variance: FloatArray
     df: float
+    rows: float | None
 
 
 def _coefficients(model: Any) -> _Coefficients:
     """Read the coefficients of a fitted model."""
-    df = np.inf
+    df, rows = np.inf, None
     if isinstance(model, tuple) and len(model) == 2:
         estimate, variance = model
     elif hasattr(model, "params") and hasattr(model, "bse"):
         estimate, variance = model.params, np.square(model.bse)
-        df = float(getattr(model, "df_resid", np.inf))
+        df, count = float(getattr(model, "df_resid", np.inf)), getattr(model, "nobs", None)
+        rows = float(count) if isinstance(count, Real) and np.isfinite(float(count)) else None
     else:
         raise InputError(
             f"A {type(model).__name__} has no standard errors to pool. Return results of "
@@ -295,7 +317,7 @@ def _coefficients(model: Any) -> _Coefficients:
     values, spread = _numbers_of(estimate), _in_order(variance, labels)
     if labels is None:
         labels = [f"x{k}" for k in range(values.size)]
-    return _Coefficients(tuple(map(str, labels)), values, spread, df)
+    return _Coefficients(tuple(map(str, labels)), values, spread, df, rows)
 
 
 def _labels_of(given: Any) -> list[Any] | None:
@@ -321,17 +343,37 @@ def _in_order(variance: Any, labels: list[Any] | None) -> FloatArray:
         return spread
     assert own is not None
     assert labels is not None
+    return spread[_places(own, labels)]
+
+
+def _places(own: list[Any], labels: list[Any]) -> list[int]:
+    """Return where variances are, by their own names, in the order of the estimates' names."""
     places = {label: at for at, label in enumerate(own)}
     if places.keys() != set(labels) or not len(places) == len(own) == len(labels):
         raise InputError(
             f"Estimates and variances have different names: {some_of(labels)} and {some_of(own)}. "
             "Give a variance by the name of every estimate."
         )
-    return spread[[places[label] for label in labels]]
+    return [places[label] for label in labels]
 
 
-def _checked(values: Any) -> FloatArray:
+def _names_of(given: Any) -> list[Any] | None:
+    """Return the names of a data frame's columns, or of the entries of dicts or Series."""
+    if hasattr(given, "columns"):
+        # In pyarrow, columns are the cells.
+        names = list(getattr(given, "column_names", given.columns))
+    elif isinstance(given, list | tuple) and given:
+        names = _labels_of(given[0]) or []
+    else:
+        return None
+    # What pandas counts by itself are no names.
+    return None if names == list(range(len(names))) else names
+
+
+def _checked(values: Any, labels: list[Any] | None) -> FloatArray:
     """Return estimates or variances as an array of shape (imputations, estimates)."""
+    if labels is not None and isinstance(values, list | tuple):
+        values = [_in_order(each, labels) for each in values]
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

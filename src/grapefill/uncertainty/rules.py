@@ -75,7 +75,7 @@ def read_rule(text: str) -> list[Rule]:
     tokens = _tokens(text)
     at = [k for k, (kind, value) in enumerate(tokens) if kind == "sign" and value in _COMPARE]
     if len(at) != 1:
-        raise _unreadable(text, "it needs one of <=, >=, <, > and ==")
+        raise _unreadable(text, "it needs exactly one of <=, >=, <, > and ==")
     left, left_constant, left_seconds = _side(tokens[: at[0]], text)
     right, right_constant, right_seconds = _side(tokens[at[0] + 1 :], text)
     sign = tokens[at[0]][1]
@@ -170,9 +170,14 @@ class Columns(NamedTuple):
         return abs(weight) * float(self.steps[j])
 
 
-def repair(
-    rules: Sequence[Rule], values: FloatArray, free: BoolArray, columns: Columns
-) -> BoolArray:
+class Broken(NamedTuple):
+    """Rows in which a rule is broken, and those of them in which observed cells alone break one."""
+
+    rows: BoolArray
+    by_observed: BoolArray
+
+
+def repair(rules: Sequence[Rule], values: FloatArray, free: BoolArray, columns: Columns) -> Broken:
     """Change the free cells of rows so that the rules hold, as little as that takes.
 
     Parameters
@@ -188,15 +193,20 @@ def repair(
 
     Returns
     -------
-    ndarray of bool, shape (rows,)
+    Broken
         Where a rule is still broken: observed cells break it, or limits of columns forbid it.
     """
     for _ in range(ROUNDS):
         changed = [_mend(rule, values, free, columns) for rule in rules]
         if not any(changed):
             break
-    broken = [over(rule, values, columns) > 0 for rule in rules]
-    return np.any(broken, axis=0) if broken else np.zeros(values.shape[0], dtype=bool)
+    rows, by_observed = np.zeros((2, values.shape[0]), dtype=bool)
+    for rule in rules:
+        broken = over(rule, values, columns) > 0
+        rows |= broken
+        which = [columns.places[name] for name in rule.weights]
+        by_observed |= broken & ~free[:, which].any(axis=1)
+    return Broken(rows, by_observed)
 
 
 def over(rule: Rule, values: FloatArray, columns: Columns) -> FloatArray:

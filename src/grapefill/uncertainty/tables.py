@@ -48,6 +48,10 @@ class Interval(tuple[Any, Any]):
         pair.sets = sets
         return pair
 
+    def __getnewargs__(self) -> tuple[Any, Any, dict[Any, dict[int, tuple[Any, ...]]]]:
+        """Return what copies and pickles are made of."""
+        return self[0], self[1], self.sets
+
     @property
     def lower(self) -> Any:
         """The table of lower ends."""
