@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     Scores = dict[tuple[str, str], dict[int, float]]
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+# So many of everything are aimed at.
+TRIALS = 3
 # What an experiment's figures are relative to, and what was published.
 YARDSTICK = {
     "labels": "mean, then linear",
@@ -240,7 +242,7 @@ def _empty(name: str, found: Scores) -> str:
 def _wanted(name: str) -> set[tuple[Any, ...]]:
     """Return the keys of three trials of everything that an experiment asks for."""
     experiment = EXPERIMENTS[name]
-    seeds = range(FIRST_SEED, FIRST_SEED + 3)
+    seeds = range(FIRST_SEED, FIRST_SEED + TRIALS)
     fields = experiment.fields(experiment.datasets, experiment.methods, seeds)
     return {TASKS[experiment.task].RESULTS.key_of(each) for each in fields}
 
@@ -260,7 +262,12 @@ def _note(name: str, asked: dict[str, Any]) -> str:
         key for key in _wanted(name) if all(key[at[field]] == asked[field] for field in asked)
     }
     done = {results.key_of(line) for line in _lines(name)}
-    lacking = Counter((key[at["method"]], key[at["dataset"]]) for key in wanted - done)
+    counts = Counter((key[at["method"]], key[at["dataset"]]) for key in wanted - done)
+    lacking: dict[tuple[str, int], list[str]] = {}
+    for (method, dataset), count in sorted(counts.items()):
+        # Where all are lacking, the cell is empty, and the reason is told with it.
+        if count < TRIALS:
+            lacking.setdefault((method, count), []).append(dataset)
     failed = sorted(
         {
             f"{line['method']} on {line['dataset']} ({line['error'].splitlines()[0]})"
@@ -268,13 +275,14 @@ def _note(name: str, asked: dict[str, Any]) -> str:
         }
     )
     words = f"Of three trials of everything, {len(wanted & done)} of {len(wanted)} fits are here."
-    rest = [
-        f"{method} on {dataset} ({count} of 3)"
-        for (method, dataset), count in sorted(lacking.items())
-        if count < 3
-    ]
-    if rest:
-        words += f" Lacking: {'; '.join(rest)}."
+    if lacking:
+        every = len(EXPERIMENTS[name].datasets)
+        rest = [
+            f"{count} trial{'s' * (count > 1)} of {method} on "
+            + ("all" if len(on) == every else ", ".join(on))
+            for (method, count), on in lacking.items()
+        ]
+        words += f" Lacking are {'; '.join(rest)}."
     if failed:
         words += " Failed: " + "; ".join(failed) + "."
     return words + "\n"

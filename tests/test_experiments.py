@@ -185,7 +185,7 @@ def test_a_table_says_which_cells_are_empty_and_why(own_results):
     assert f"Empty: mean on {', '.join(others)} (not measured yet); grapefill paper on" in said
     assert "protein, wine, yacht (20,000 epochs on all rows" in said
     assert "not measured yet are knn; mice, 3 rounds;" in said
-    assert "Lacking: mean on yacht (2 of 3)." in said
+    assert "Lacking are 2 trials of mean on yacht." in said
     assert "Failed: mean on wine (MemoryError: too much)." in said
 
 
