@@ -334,7 +334,10 @@ def pool_folder(
             )
         return found
 
-    return pool_estimates.fit(fit, tables)
+    pooled = pool_estimates.fit(fit, tables)
+    if family == "logistic" and left in tables[0].columns:
+        terminal.note(f"Of the column {left!r}, {max(tables[0][left])} counts as 1.")
+    return pooled
 
 
 def _reason(error: Exception, table: Any) -> str:
