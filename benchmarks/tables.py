@@ -57,10 +57,10 @@ are there, which are lacking, and what failed.
 first guess included, so categories stay at their first guess. "Chained extra trees" is nearer to
 what MissForest's authors describe.
 
-The lines are from machines with two shared cores and different processors. Networks round otherwise
-on another processor, and what is a little different in the first step is quite different in the
-last: the same fit of a small table is about 5% better or worse elsewhere. `benchmarks/NOTES.md` has
-50 fits that were run again.
+The lines are from machines with two shared cores. Those of grapefill do not all come out again: the
+same fit of a small table, with the same code and seeds, was about 5% better or worse in a later run
+(`benchmarks/NOTES.md` has 50 of them). The likely cause is another processor, which rounds otherwise;
+older lines do not tell theirs, nor the versions of numpy and scikit-learn, so it is not proven.
 """
 
 
