@@ -59,8 +59,9 @@ what MissForest's authors describe.
 
 The lines are from machines with two shared cores. Those of grapefill do not all come out again: the
 same fit of a small table, with the same code and seeds, was about 5% better or worse in a later run
-(`benchmarks/NOTES.md` has 50 of them). The likely cause is another processor, which rounds otherwise;
-older lines do not tell theirs, nor the versions of numpy and scikit-learn, so it is not proven.
+(`benchmarks/NOTES.md` has 50 of them). The likely cause is another processor, which rounds
+otherwise; older lines do not tell theirs, nor the versions of numpy and scikit-learn, so it is not
+proven.
 """
 
 
