@@ -130,25 +130,24 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _count(text: str) -> int:
-    if int(text) < 1:
-        raise ValueError
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 on")
     return int(text)
 
 
-def _positive(text: str) -> float:
-    if not 0 < float(text) < math.inf:
-        raise ValueError
-    return float(text)
+def _positive(text: str, below: float = math.inf) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < below:
+        limit = "" if below == math.inf else f" and below {below:g}"
+        raise argparse.ArgumentTypeError(f"{text} is no number above 0{limit}")
+    return number
 
 
 def _share(text: str) -> float:
-    if not 0 < float(text) < 1:
-        raise ValueError
-    return float(text)
-
-
-# What argparse calls them when it refuses a value.
-_count.__name__, _positive.__name__, _share.__name__ = "number", "number", "share of cells"
+    return _positive(text, below=1)
 
 
 def _list(_: argparse.Namespace) -> None:

@@ -12,6 +12,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import sklearn
 import torch
 
 import grapefill
@@ -91,6 +93,8 @@ class ResultFile:
         about = {
             "version": grapefill.__version__,
             "torch": torch.__version__,
+            "numpy": np.__version__,
+            "sklearn": sklearn.__version__,
             "python": platform.python_version(),
             "cores": os.cpu_count(),
             "threads": torch.get_num_threads(),

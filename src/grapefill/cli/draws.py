@@ -336,7 +336,7 @@ def pool_folder(
 
     pooled = pool_estimates.fit(fit, tables)
     if family == "logistic" and left in tables[0].columns:
-        terminal.note(f"Of the column {left!r}, {max(tables[0][left])} counts as 1.")
+        terminal.note(f"Of the column {left!r}, {_values_of(tables[0][left])[-1]} counts as 1.")
     return pooled
 
 
@@ -358,13 +358,18 @@ def _as_levels(column: Any, levels: list[str]) -> Any:
     return pd.Categorical(column, categories=levels)
 
 
+def _values_of(column: Any) -> list[Any]:
+    """Return the values of a column, each once and in order."""
+    return sorted(column.unique())
+
+
 def _with_binary(table: Any, formula: str) -> Any:
     """Return a table whose column on the left of the formula is 0 or 1."""
     name = formula.partition("~")[0].strip()
     if name not in table.columns:
         return table
     column = table[name]
-    values = sorted(column.unique())
+    values = _values_of(column)
     if len(values) > 2:
         raise ConfigError(
             f"Logistic regression needs a column of two values, and {name!r} has {len(values)}."

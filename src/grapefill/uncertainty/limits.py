@@ -166,7 +166,7 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
     if low > most or high < least:
         raise ConfigError(
             f"No number of column {name!r}, which is {column.dtype}, can obey its constraints. "
-            "Convert it to a type for larger numbers."
+            "Change them, or convert it to a type that can hold such numbers."
         )
     low, high = max(low, least), min(high, most)
     for key in ("integer", "observed"):
