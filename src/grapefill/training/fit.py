@@ -201,5 +201,7 @@ def _try_again(
     ).run()
     if stack.start is None:
         return None
-    stack.try_parts(history)
+    # As much of each part as in the fills: the cells are to tell how far off these are.
+    shares = np.ones(model.features.count) if model.chain is None else model.chain.shares
+    stack.try_parts(history, shares=shares)
     return again.held_out

@@ -192,8 +192,22 @@ class Stack:
         model.trials = choice.trials
         model.chain = chain if any(chain.rounds) else None
 
-    def try_parts(self, history: History, callbacks: Sequence[Callback] = ()) -> _Choice | None:
+    def try_parts(
+        self,
+        history: History,
+        callbacks: Sequence[Callback] = (),
+        shares: FloatArray | None = None,
+    ) -> _Choice | None:
         """Try the trees on the held-out cells, which are kept in the model.
+
+        Parameters
+        ----------
+        history : History
+            How the network was trained.
+        callbacks : sequence of callable
+            Each is called with a `Progress` after every forest.
+        shares : ndarray of shape (features,) or None
+            The weight of the network in every column, if it is not to be chosen.
 
         Returns
         -------
@@ -222,7 +236,7 @@ class Stack:
         shown = np.where(self.held_out, np.nan, numbers)
         tried, guess = growth.grow(shown, self.start, none, plan=config.trial_plan)
         guess, trimmed, smooth = self._choose_form(growth, shown, tried, guess)
-        shares, trials = choose_shares(
+        chosen, trials = choose_shares(
             numbers,
             self.held_out,
             self.start,
@@ -231,6 +245,7 @@ class Stack:
             tried={j for forests in tried.rounds for j in forests},
             weights=self._weights,
         )
+        shares = chosen if shares is None else shares
         powers = np.ones(shares.size)
         blends = {
             j: shares[j] * mine + (1 - shares[j]) * guess.chances[j]

@@ -41,6 +41,9 @@ SCALES = np.array([[1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [0.3, 0.0, 0.7], [0.2, 0.4,
 # How much more is known of a cell with the known cells of its row: nothing once there is one, their
 # square root, as many times as there are.
 POWERS = np.array([0.0, 0.5, 1.0])
+# Trees that were grown on all cells agree more, or less, than those of the trial did, and fills are
+# closer by that to this power.
+CLOSER = 0.25
 # From how many times the usual squared error on votes and values of like fills count less.
 LEAST_ALIKE = 2.0
 # How many cells the average column counts for, in scales and weights, errors, and calibration.
@@ -48,9 +51,12 @@ PRIOR_CELLS = 10
 ERROR_CELLS = 30
 CALIBRATION_CELLS = 30
 # By how much the coverage is lowered, as a share of what may be outside.
-SMALLER = 0.3
+SMALLER = 0.35
 # Standard errors that are added to the coverage, as few cells of a column tell it.
 CAREFUL = 0.75
+# The same once more in so many of the cells that were observed: trials hold out some of them twice,
+# and as few are missing.
+CHANCE_CELLS = 10.0
 # Foretold is a value within that share of the column's range.
 RESOLUTION = 0.01
 ROUNDS = 30
@@ -105,6 +111,10 @@ class NumberColumn:
         The error to expect in a column like this before any of its cells was seen.
     repeated : ndarray or None
         The values of a column that repeats a few of them, in order: nothing else is in its cells.
+    shares : ndarray or None
+        How frequent these values are.
+    n_observed : float
+        How many cells of the column were observed.
     """
 
     def __init__(
@@ -116,8 +126,12 @@ class NumberColumn:
         *,
         typical: float,
         repeated: FloatArray | None = None,
+        shares: FloatArray | None = None,
+        n_observed: float = np.inf,
     ) -> None:
         self.repeated = repeated
+        self.shares = shares
+        self.n_observed = n_observed
         self.truth = truth
         self.cells = cells
         self.low, self.high = low, high
@@ -133,6 +147,8 @@ class NumberColumn:
         self.mean_spread = float(spread.mean()) if spread.size else 0.0
         ends = np.quantile(truth, [0.1, 0.9]) if truth.size else np.array([low, high])
         self.spread = max(float(ends[1] - ends[0]), LEAST * self.range)
+        # Of the trees that fill the cells, and what that does to errors; see `bring_closer`.
+        self.spread_now, self.closer = self.mean_spread, 1.0
         self.scale = SCALES[0]
         self.power = POWERS[0]
         noted = cells.known[cells.known > 0]
@@ -212,10 +228,25 @@ class NumberColumn:
         losses: FloatArray = (np.log(expected) + off / expected).sum(axis=0)
         return losses
 
+    def as_frequent(self) -> FloatArray:
+        """Return how many cells each held-out one stands for, were its value as frequent there."""
+        if self.repeated is None or self.shares is None:
+            return np.ones(self.size)
+        # Of a long table the values of only some rows are known.
+        codes = np.minimum(np.searchsorted(self.repeated, self.truth), self.shares.size - 1)
+        return as_frequent(codes, self.shares)
+
+    def as_in_trial(self, cells: Cells) -> Cells:
+        """Return cells with spreads as large as they were when cells were held out."""
+        if not (self.spread_now > 0 and self.mean_spread > 0):
+            return cells
+        return cells._replace(spread=self.mean_spread / self.spread_now * cells.spread)
+
     def samples(self, cells: Cells, *, itself: bool = False) -> list[Sample]:
         """Return the three samples for some cells; for the held-out ones without `itself`."""
+        cells = cells if itself else self.as_in_trial(cells)
         close = self.closeness(cells.guess, but_itself=itself)
-        expected = self.expected(cells, close)
+        expected = self.expected(cells, close) * (1.0 if itself else self.closer)
         guess = np.clip(cells.guess, self.low, self.high)
         errors = guess[:, None] + expected[:, None] * self.errors
         even = np.full(errors.shape, 1 / LEVELS.size)
@@ -312,25 +343,64 @@ class Calibration:
         For every held-out cell of all columns, the smallest mass that would have been enough.
     column : ndarray of int, shape (cells,)
         Whose cell it is.
+    weights : ndarray of shape (cells,)
+        How many cells it stands for.
+    n_observed : ndarray of shape (columns,)
+        How many cells of every column were observed.
     """
 
     needed: FloatArray
     column: IntArray
+    weights: FloatArray
+    n_observed: FloatArray
 
     def mass(self, coverage: float, column: int) -> float:
         """Return the mass for a column."""
         if not self.needed.size:
             return coverage
+        chance = CHANCE_CELLS * float(np.sqrt(coverage * (1 - coverage))) / self.n_observed[column]
         # Errors get a little smaller after the trial.
-        coverage = coverage * (1 - SMALLER * (1 - coverage))
-        return min(1.0, shared_level(self.needed[self.column == column], self.needed, coverage))
+        coverage = min(1.0, coverage * (1 - SMALLER * (1 - coverage)) + chance)
+        mine = self.column == column
+        return min(1.0, shared_level(self.needed[mine], self.needed, coverage, self.weights[mine]))
 
 
-def shared_level(own: FloatArray, everyone: FloatArray, coverage: float) -> float:
+def as_frequent(codes: IntArray, shares: FloatArray) -> FloatArray:
+    """Return weights with which some cells have their values as often as they are known to occur.
+
+    Of few cells which happen to be held out, few may have a value that is frequent. If it is a hard
+    one to foretell they tell too good a story.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        Which value each of the cells has.
+    shares : ndarray
+        How frequent every value is.
+
+    Returns
+    -------
+    ndarray
+        On average 1. A value that hardly any cell has does not count as often as all the others.
+
+    Examples
+    --------
+    >>> as_frequent(np.array([0, 0, 0, 1]), np.array([0.5, 0.5])).round(2)
+    array([0.78, 0.78, 0.78, 1.67])
+    """
+    counts = np.bincount(codes, minlength=shares.size)
+    weights = ((codes.size * shares + 1) / (counts + 1))[codes]
+    scaled: FloatArray = weights * (codes.size / max(weights.sum(), 1e-300))
+    return scaled
+
+
+def shared_level(
+    own: FloatArray, everyone: FloatArray, coverage: float, counts: FloatArray | None = None
+) -> float:
     """Return what a share of a column's cells does not exceed, as far as a few of them can tell.
 
     The cells of all columns together count as `CALIBRATION_CELLS` more of its own, and one further
-    cell as infinite.
+    cell as infinite. A column's own cells may stand for several, or for less than one each.
 
     Examples
     --------
@@ -341,16 +411,42 @@ def shared_level(own: FloatArray, everyone: FloatArray, coverage: float) -> floa
     # A few cells may happen to be easy.
     level = coverage + CAREFUL * float(np.sqrt(coverage * (1 - coverage) / size))
     values = np.concatenate([own, everyone])
-    weights = np.repeat([1.0, CALIBRATION_CELLS / everyone.size], [own.size, everyone.size])
+    each = np.ones(own.size) if counts is None else counts
+    weights = np.append(each, np.full(everyone.size, CALIBRATION_CELLS / everyone.size))
     order = np.argsort(values)
     reached = np.searchsorted(weights[order].cumsum(), min(1.0, level) * (size + 1) - 1e-9)
     return float(np.append(values[order], np.inf)[reached])
 
 
+def bring_closer(columns: Sequence[NumberColumn], spreads: FloatArray) -> None:
+    """Tell columns how far apart the votes are that fill their cells, and what that means.
+
+    In a column a few cells decide how far apart votes are, so the usual change of all columns tells
+    how much closer fills are. A column that cannot be foretold is no closer than before.
+
+    Parameters
+    ----------
+    columns : sequence of NumberColumn
+        The columns.
+    spreads : ndarray of shape (columns,)
+        The mean spread of the votes on missing cells; NaN where there are none.
+    """
+    before = np.array([column.mean_spread for column in columns])
+    known = (spreads > 0) & (before > 0)
+    if not known.any():
+        return
+    usual = float(np.median(np.log(spreads[known] / before[known])))
+    now = np.where(known, spreads, before * np.exp(usual))
+    for column, spread in zip(columns, now.tolist(), strict=True):
+        foretold = max(0.0, 1 - column.base / column.alone)
+        column.spread_now, column.closer = spread, float(np.exp(CLOSER * usual * foretold))
+
+
 def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
     """Learn from held-out cells of all columns together what a few of one column cannot tell."""
     if not columns:
-        return Calibration(np.empty(0), np.empty(0, dtype=np.int64))
+        nothing = np.empty(0)
+        return Calibration(nothing, np.empty(0, dtype=np.int64), nothing, nothing)
     losses = [column.scale_losses() for column in columns]
     cells = max(1, sum(column.size for column in columns))
     pooled = sum(losses, np.zeros((SCALES.shape[0], POWERS.size))) / cells
@@ -365,12 +461,13 @@ def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
         mine = np.quantile(own, LEVELS) if own.size else shared
         column.errors = share * mine + (1 - share) * shared
     _fit_weights(columns)
-    needed, whose = [np.empty(0)], [np.empty(0, dtype=np.int64)]
-    for at, column in enumerate(columns):
-        if column.size:
-            needed.append(_needed_mass(column))
-            whose.append(np.full(column.size, at))
-    return Calibration(np.concatenate(needed), np.concatenate(whose))
+    needed = [np.empty(0), *(_needed_mass(column) for column in columns)]
+    return Calibration(
+        np.concatenate(needed),
+        np.repeat(np.arange(len(columns)), [column.size for column in columns]),
+        np.concatenate([np.empty(0), *(column.as_frequent() for column in columns)]),
+        np.array([column.n_observed for column in columns]),
+    )
 
 
 def _relative_errors(column: NumberColumn) -> FloatArray:
@@ -410,6 +507,8 @@ def _responsibility(chances: FloatArray, weights: FloatArray) -> FloatArray:
 
 def _needed_mass(column: NumberColumn) -> FloatArray:
     """Return the mass from which on intervals around a held-out cell hold it."""
+    if not column.size:
+        return np.empty(0)
     grid = quantile_grid(column.mixture(column.cells, itself=True))
     needed = np.ones(column.size)
     holding = np.ones(column.size, dtype=bool)

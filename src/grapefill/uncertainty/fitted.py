@@ -28,7 +28,11 @@ MOST_COLUMNS = 100
 # Values of a column that are kept, and the share of its cells below which they count as repeated.
 MOST_VALUES = 2_000
 REPEATED = 0.2
+# A column of so many values at most is calibrated by how frequent each is.
+FEW_VALUES = 30
 PREFIX = "uncertainty."
+# Rows that tell how far apart votes are.
+SPREAD_ROWS = 5_000
 # Rows that are put aside for it.
 MOST_ROWS = 50_000
 
@@ -82,6 +86,12 @@ class Uncertainty:
         many only some, evenly.
     repeats : ndarray of bool, shape (features,)
         Whether a column has a few values again and again.
+    shares : dict of int to ndarray
+        How frequent every category is, and every number of a column of only a few, in order.
+    counts : ndarray of shape (features,)
+        How many cells were observed; infinite where nobody knows.
+    spreads : ndarray of shape (features,)
+        How far apart the votes on missing cells are, on average; NaN where there are none.
     trials : FurtherTrials or None
         For more held-out cells than the model has, if these are few.
     """
@@ -89,6 +99,9 @@ class Uncertainty:
     sampler: Joint | WideDraws
     observed: dict[int, FloatArray]
     repeats: npt.NDArray[np.bool_]
+    shares: dict[int, FloatArray]
+    counts: FloatArray
+    spreads: FloatArray
     trials: FurtherTrials | None = None
 
     @classmethod
@@ -106,12 +119,16 @@ class Uncertainty:
         quick : bool
             Whether to learn draws from at most 2,000 rows.
         """
-        observed, repeats = {}, np.zeros(numbers.shape[1], dtype=bool)
+        observed, shares, repeats = {}, {}, np.zeros(numbers.shape[1], dtype=bool)
+        for j in model.features.discrete:
+            shares[j] = shares_of(numbers[:, j], np.arange(model.features.n_categories[j]))
         for j in model.features.continuous:
             column = numbers[:, j]
             known = np.unique(column[~np.isnan(column)])
             repeats[j] = known.size <= REPEATED * (~np.isnan(column)).sum()
             repeats[j] &= known.size <= MOST_VALUES
+            if repeats[j] and known.size <= FEW_VALUES:
+                shares[j] = shares_of(column, known)
             if known.size > MOST_VALUES:
                 known = known[np.linspace(0, known.size - 1, MOST_VALUES).round().astype(int)]
             observed[j] = known
@@ -120,7 +137,9 @@ class Uncertainty:
             sampler = WideDraws.fit(model, numbers, seed=seed)
         else:
             sampler = fit_joint(model, numbers, seed=seed, quick=quick)
-        return cls(sampler, observed, repeats)
+        spreads = mean_spreads(model, some_rows(numbers, SPREAD_ROWS, np.random.default_rng(seed)))
+        counts = (~np.isnan(numbers)).sum(axis=0).astype(np.float64)
+        return cls(sampler, observed, repeats, shares, counts, spreads)
 
     def held_out(self, model: GrapeModel, *, further: bool = True) -> HeldOut | None:
         """Return the held-out cells of a model, and further ones if they are few.
@@ -140,7 +159,8 @@ class Uncertainty:
         """Return tensors, by name, for a model file."""
         arrays = {f"draws.{name}": array for name, array in self.sampler.arrays().items()}
         arrays |= {f"observed.{j}": values for j, values in self.observed.items()}
-        arrays["repeats"] = self.repeats
+        arrays |= {f"shares.{j}": shares for j, shares in self.shares.items()}
+        arrays |= {"repeats": self.repeats, "counts": self.counts, "spreads": self.spreads}
         if self.trials is not None and self.trials.found is None:
             arrays["trials.numbers"] = self.trials.numbers
             arrays["trials.seed"] = np.array([self.trials.seed])
@@ -170,7 +190,40 @@ class Uncertainty:
         if arrays["repeats"].shape != (count,) or not all(v.size for v in observed.values()):
             raise ValueError("the observed values do not fit the columns")
         trials = _restored_trials(starting(arrays, "trials."), count)
-        return cls(sampler, observed, arrays["repeats"], trials)
+        # Earlier model files have none of these.
+        shares = {int(j): values for j, values in starting(arrays, "shares.").items()}
+        counts = arrays.get("counts", np.full(count, np.inf))
+        spreads = arrays.get("spreads", np.full(count, np.nan))
+        sizes = dict(enumerate(model.features.n_categories))
+        sizes |= {j: values.size for j, values in observed.items()}
+        fits = counts.shape == spreads.shape == (count,) and (counts > 0).all()
+        if not fits or any(v.shape != (sizes.get(j),) for j, v in shares.items()):
+            raise ValueError("the counts and spreads do not fit the columns")
+        return cls(sampler, observed, arrays["repeats"], shares, counts, spreads, trials)
+
+
+def shares_of(column: FloatArray, values: npt.NDArray[Any]) -> FloatArray:
+    """Return how frequent values are in a column, of what is not missing.
+
+    Examples
+    --------
+    >>> shares_of(np.array([1.0, np.nan, 3.0, 1.0]), np.array([1.0, 2.0, 3.0])).round(2)
+    array([0.67, 0.  , 0.33])
+    """
+    known = column[~np.isnan(column)]
+    counts = np.bincount(np.searchsorted(values, known), minlength=values.size)
+    return counts / max(1, known.size)
+
+
+def mean_spreads(model: GrapeModel, numbers: FloatArray) -> FloatArray:
+    """Return how far apart the votes on the missing cells of rows are, on average by feature."""
+    spread = model.predict(numbers).spread
+    if spread is None:
+        return np.full(numbers.shape[1], np.nan)
+    counted = np.isnan(numbers) & np.isfinite(spread)
+    counts = counted.sum(axis=0)
+    total = np.where(counted, spread, 0.0).sum(axis=0)
+    return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
 
 def _restored_trials(arrays: dict[str, npt.NDArray[Any]], count: int) -> FurtherTrials | None:
