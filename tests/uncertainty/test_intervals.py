@@ -9,14 +9,9 @@ import pytest
 
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
-from grapefill.uncertainty.belief import (
-    Cells,
-    NumberColumn,
-    fit_columns,
-    quantile_grid,
-    shared_level,
-    shortest,
-)
+from grapefill.uncertainty.belief import Cells, NumberColumn, bring_closer, fit_columns
+from grapefill.uncertainty.calibration import shared_level
+from grapefill.uncertainty.quantiles import quantile_grid, shortest
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +206,60 @@ def test_a_level_of_few_cells():
     assert shared_level(own, np.full(300, 0.7), 0.9) == 0.96
     # More than the cells can tell of.
     assert shared_level(np.full(20, 0.5), everyone, 0.999) == np.inf
+
+
+def foretold(guess, spread=np.nan, **about):
+    """Return cells without votes."""
+    guess = np.asarray(guess, dtype=float)
+    nothing = np.full(guess.size, np.nan)
+    return Cells(guess, np.full(guess.size, spread), np.empty((guess.size, 0)), nothing)
+
+
+def test_hard_values_count_as_often_as_they_occur():
+    """The end of a column is seldom held out by chance: intervals reach it nonetheless."""
+    values, shares = np.arange(4.0), np.full(4, 0.25)
+    truth = np.repeat(values, [20, 20, 20, 2])
+    masses = []
+    for known in (None, shares):
+        column = NumberColumn(
+            truth, foretold(np.full(62, 1.2)), 0, 3, typical=1.0, repeated=values, shares=known
+        )
+        masses.append(fit_columns([column]).mass(0.9, 0))
+    low, high = shortest(quantile_grid(column.mixture(foretold([1.2]))), masses[1])
+    assert (low[0], high[0]) == (0, 3)
+    assert masses[0] < masses[1]
+
+
+def test_few_observed_cells_promise_less():
+    random = np.random.default_rng(0)
+    guess = random.uniform(0, 100, 200)
+    masses = [
+        fit_columns(
+            [NumberColumn(guess + random.uniform(-1, 1, 200), foretold(guess), 0, 100, **about)]
+        ).mass(0.9, 0)
+        for about in ({"typical": 0.5}, {"typical": 0.5, "n_observed": 60.0})
+    ]
+    assert masses[0] < masses[1]
+
+
+@pytest.mark.parametrize("noise", [0.1, 40.0])
+def test_votes_that_agree_more_than_in_the_trial(noise):
+    """A fill is a little closer to the truth for it, unless nothing foretells the column."""
+    random = np.random.default_rng(0)
+    truth = random.uniform(0, 100, 300)
+    guess = truth + noise * random.normal(size=300)
+    widths = {}
+    for spread in (0.2, 1.0, 5.0):
+        column = NumberColumn(truth, foretold(guess, 1.0), 0.0, 100.0, typical=noise)
+        fit_columns([column])
+        bring_closer([column], np.array([spread]))
+        grid = quantile_grid(column.mixture(foretold([50.0], spread)))
+        widths[spread] = float(np.subtract(*shortest(grid, 0.9)[::-1])[0])
+    if noise < 1:
+        assert widths[0.2] < 0.9 * widths[1.0] < 0.8 * widths[5.0]
+        assert widths[5.0] < 2 * widths[1.0]
+    else:
+        assert widths[0.2] > 0.9 * widths[5.0]
 
 
 def test_a_belief_by_hand():

@@ -11,28 +11,25 @@ column:
 
 The first is a smooth guess that fits any column, the others know of values that columns repeat, and
 of two answers with nothing in between. The chance that intervals hold the truth is calibrated on
-the same held-out cells (split conformal prediction; Vovk et al.: Algorithmic learning in a random
-world, 2005).
+the same held-out cells.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from grapefill.uncertainty.calibration import Calibration, as_frequent
+from grapefill.uncertainty.quantiles import GRID, Sample, nearest, quantile_grid, shortest
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grapefill.table.arrays import FloatArray, IntArray
+    from grapefill.table.arrays import FloatArray
 
-# Levels at which errors are kept, and at which a belief is written down.
+# Levels at which errors are kept.
 LEVELS = (np.arange(100) + 0.5) / 100
-GRID = np.linspace(0, 1, 201)
-# Ways to share the rest between the two sides of an interval.
-SPLITS = 11
-MIDDLE = 0.8
 # How far apart, as a share of all, fills count as about the same; more with few cells.
 NEAR, NEAR_CELLS = 0.1, 1.0
 # Of a cell's expected error: the part that is the same for all, by the spread of its votes, and by
@@ -46,29 +43,14 @@ POWERS = np.array([0.0, 0.5, 1.0])
 CLOSER = 0.25
 # From how many times the usual squared error on votes and values of like fills count less.
 LEAST_ALIKE = 2.0
-# How many cells the average column counts for, in scales and weights, errors, and calibration.
+# How many cells the average column counts for, in scales and weights, and in errors.
 PRIOR_CELLS = 10
 ERROR_CELLS = 30
-CALIBRATION_CELLS = 30
-# By how much the coverage is lowered, as a share of what may be outside.
-SMALLER = 0.35
-# Standard errors that are added to the coverage, as few cells of a column tell it.
-CAREFUL = 0.75
-# The same once more in so many of the cells that were observed: trials hold out some of them twice,
-# and as few are missing.
-CHANCE_CELLS = 10.0
 # Foretold is a value within that share of the column's range.
 RESOLUTION = 0.01
 ROUNDS = 30
 # Part of a column's range that its errors are never smaller than.
 LEAST = 1e-6
-
-
-class Sample(NamedTuple):
-    """Weighted points for some cells, each of shape (cells, points)."""
-
-    points: FloatArray
-    weights: FloatArray
 
 
 class Cells(NamedTuple):
@@ -288,134 +270,6 @@ class NumberColumn:
         order = np.argsort(points, axis=1)
         points = np.take_along_axis(points, order, axis=1)
         return Sample(points, np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1))
-
-
-def quantile_grid(belief: Sample) -> FloatArray:
-    """Return the quantiles of a belief at `GRID`, shape (cells, levels)."""
-    cells, n_points = belief.points.shape
-    steps = GRID.size - 1
-    # The number of points that are below a level is the number of those in the bins before it.
-    bins = np.clip(np.ceil(belief.weights * steps - 1e-9), 0, steps).astype(np.int64) + 1
-    bins += np.arange(cells)[:, None] * (steps + 2)
-    counts = np.bincount(bins.ravel(), minlength=cells * (steps + 2)).reshape(cells, -1)
-    found = np.minimum(np.cumsum(counts, axis=1)[:, :-1], n_points - 1)
-    return np.take_along_axis(belief.points, found, axis=1)
-
-
-def shortest(grid: FloatArray, mass: float) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of the shortest interval with some mass, of a few that are tried."""
-    steps = GRID.size - 1
-    inside = min(steps, max(0, int(np.ceil(mass * steps - 1e-9))))
-    starts = np.unique(np.linspace(0, steps - inside, SPLITS).round().astype(int))
-    low, high = grid[:, starts], grid[:, starts + inside]
-    width = high - low
-    # The middle one unless another is really shorter: the tails are uncertain.
-    width[:, starts.size // 2] *= MIDDLE
-    best = width.argmin(axis=1)[:, None]
-    return (
-        np.take_along_axis(low, best, axis=1)[:, 0],
-        np.take_along_axis(high, best, axis=1)[:, 0],
-    )
-
-
-def nearest(known: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the nearest of known values, which are in order.
-
-    Examples
-    --------
-    >>> nearest(np.array([0.0, 1.0, 5.0]), np.array([-2.0, 0.6, 2.9, 3.1]))
-    array([0., 1., 1., 5.])
-    """
-    above = np.clip(np.searchsorted(known, values), 1, max(1, known.size - 1))
-    if known.size == 1:
-        return np.full(np.shape(values), known[0])
-    low, high = known[above - 1], known[above]
-    return np.where(values - low <= high - values, low, high)
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Which mass an interval needs so that the truth is inside as often as it should be.
-
-    Parameters
-    ----------
-    needed : ndarray of shape (cells,)
-        For every held-out cell of all columns, the smallest mass that would have been enough.
-    column : ndarray of int, shape (cells,)
-        Whose cell it is.
-    weights : ndarray of shape (cells,)
-        How many cells it stands for.
-    n_observed : ndarray of shape (columns,)
-        How many cells of every column were observed.
-    """
-
-    needed: FloatArray
-    column: IntArray
-    weights: FloatArray
-    n_observed: FloatArray
-
-    def mass(self, coverage: float, column: int) -> float:
-        """Return the mass for a column."""
-        if not self.needed.size:
-            return coverage
-        chance = CHANCE_CELLS * float(np.sqrt(coverage * (1 - coverage))) / self.n_observed[column]
-        # Errors get a little smaller after the trial.
-        coverage = min(1.0, coverage * (1 - SMALLER * (1 - coverage)) + chance)
-        mine = self.column == column
-        return min(1.0, shared_level(self.needed[mine], self.needed, coverage, self.weights[mine]))
-
-
-def as_frequent(codes: IntArray, shares: FloatArray) -> FloatArray:
-    """Return weights with which some cells have their values as often as they are known to occur.
-
-    Of few cells which happen to be held out, few may have a value that is frequent. If it is a hard
-    one to foretell they tell too good a story.
-
-    Parameters
-    ----------
-    codes : ndarray of int
-        Which value each of the cells has.
-    shares : ndarray
-        How frequent every value is.
-
-    Returns
-    -------
-    ndarray
-        On average 1. A value that hardly any cell has does not count as often as all the others.
-
-    Examples
-    --------
-    >>> as_frequent(np.array([0, 0, 0, 1]), np.array([0.5, 0.5])).round(2)
-    array([0.78, 0.78, 0.78, 1.67])
-    """
-    counts = np.bincount(codes, minlength=shares.size)
-    weights = ((codes.size * shares + 1) / (counts + 1))[codes]
-    scaled: FloatArray = weights * (codes.size / max(weights.sum(), 1e-300))
-    return scaled
-
-
-def shared_level(
-    own: FloatArray, everyone: FloatArray, coverage: float, counts: FloatArray | None = None
-) -> float:
-    """Return what a share of a column's cells does not exceed, as far as a few of them can tell.
-
-    The cells of all columns together count as `CALIBRATION_CELLS` more of its own, and one further
-    cell as infinite. A column's own cells may stand for several, or for less than one each.
-
-    Examples
-    --------
-    >>> shared_level(np.array([0.2, 0.3]), np.linspace(0, 1, 101), 0.5)
-    0.56
-    """
-    size = own.size + CALIBRATION_CELLS
-    # A few cells may happen to be easy.
-    level = coverage + CAREFUL * float(np.sqrt(coverage * (1 - coverage) / size))
-    values = np.concatenate([own, everyone])
-    each = np.ones(own.size) if counts is None else counts
-    weights = np.append(each, np.full(everyone.size, CALIBRATION_CELLS / everyone.size))
-    order = np.argsort(values)
-    reached = np.searchsorted(weights[order].cumsum(), min(1.0, level) * (size + 1) - 1e-9)
-    return float(np.append(values[order], np.inf)[reached])
 
 
 def bring_closer(columns: Sequence[NumberColumn], spreads: FloatArray) -> None:

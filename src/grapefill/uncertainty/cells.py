@@ -10,19 +10,10 @@ import numpy as np
 
 from grapefill.errors import InputError
 from grapefill.table.kinds import Form
-from grapefill.uncertainty.belief import (
-    GRID,
-    Calibration,
-    Cells,
-    NumberColumn,
-    as_frequent,
-    bring_closer,
-    fit_columns,
-    quantile_grid,
-    shared_level,
-    shortest,
-)
+from grapefill.uncertainty.belief import Cells, NumberColumn, bring_closer, fit_columns
+from grapefill.uncertainty.calibration import Calibration, as_frequent, shared_level
 from grapefill.uncertainty.limits import Limits
+from grapefill.uncertainty.quantiles import GRID, quantile_grid, shortest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,8 +14,8 @@ from grapefill.errors import InputError
 from grapefill.table import Table
 from grapefill.table.grain import NANOSECONDS
 from grapefill.table.kinds import Form
-from grapefill.uncertainty.belief import GRID, quantile_grid, shortest
 from grapefill.uncertainty.cells import Beliefs
+from grapefill.uncertainty.quantiles import GRID, quantile_grid, shortest
 from grapefill.uncertainty.tables import check_count, check_coverage, seed_of
 
 if TYPE_CHECKING:
