@@ -13,7 +13,7 @@ from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import GrapeModel
-from grapefill.training.stack import Stack, wants_parts
+from grapefill.training.stack import Blend, Stack, wants_parts
 from grapefill.training.team import ALONE, Team
 from grapefill.trees import Guess
 
@@ -201,7 +201,6 @@ def _try_again(
     ).run()
     if stack.start is None:
         return None
-    # As much of each part as in the fills: the cells are to tell how far off these are.
-    shares = np.ones(model.features.count) if model.chain is None else model.chain.shares
-    stack.try_parts(history, shares=shares)
+    # Blended like the fills: the cells are to tell how far off these are.
+    stack.try_parts(history, blend=Blend.of(model))
     return again.held_out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -63,6 +63,28 @@ class _Choice:
     smooth: npt.NDArray[np.bool_]
     powers: FloatArray
     trials: tuple[ColumnTrial, ...]
+
+
+class Blend(NamedTuple):
+    """How network and trees are blended.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (features,)
+        The weight of the network in every column.
+    powers : ndarray of shape (features,)
+        What the probabilities of categories are raised to.
+    """
+
+    shares: FloatArray
+    powers: FloatArray
+
+    @classmethod
+    def of(cls, model: GrapeModel) -> Self:
+        """Return how a fitted model does it."""
+        if model.chain is None:
+            return cls(np.ones(model.features.count), np.ones(model.features.count))
+        return cls(model.chain.shares, model.chain.powers)
 
 
 class Stack:
@@ -196,7 +218,7 @@ class Stack:
         self,
         history: History,
         callbacks: Sequence[Callback] = (),
-        shares: FloatArray | None = None,
+        blend: Blend | None = None,
     ) -> _Choice | None:
         """Try the trees on the held-out cells, which are kept in the model.
 
@@ -206,8 +228,8 @@ class Stack:
             How the network was trained.
         callbacks : sequence of callable
             Each is called with a `Progress` after every forest.
-        shares : ndarray of shape (features,) or None
-            The weight of the network in every column, if it is not to be chosen.
+        blend : Blend or None
+            How the parts are blended; None to choose that.
 
         Returns
         -------
@@ -236,7 +258,7 @@ class Stack:
         shown = np.where(self.held_out, np.nan, numbers)
         tried, guess = growth.grow(shown, self.start, none, plan=config.trial_plan)
         guess, trimmed, smooth = self._choose_form(growth, shown, tried, guess)
-        chosen, trials = choose_shares(
+        shares, trials = choose_shares(
             numbers,
             self.held_out,
             self.start,
@@ -245,7 +267,6 @@ class Stack:
             tried={j for forests in tried.rounds for j in forests},
             weights=self._weights,
         )
-        shares = chosen if shares is None else shares
         powers = np.ones(shares.size)
         blends = {
             j: shares[j] * mine + (1 - shares[j]) * guess.chances[j]
@@ -253,6 +274,8 @@ class Stack:
         }
         for j, power in choose_powers(numbers, self.held_out, blends, self._weights).items():
             powers[j] = power
+        if blend is not None:
+            shares, powers = blend
         model.held_out = HeldOut.collect(
             numbers, self.held_out, self.start, guess, shares, powers=powers, chain=tried
         )

@@ -22,7 +22,7 @@ SMALLER = 0.35
 # Standard errors that are added to the coverage, as few cells of a column tell it.
 CAREFUL = 0.75
 # The same once more in so many of the cells that were observed: trials hold out some of them twice,
-# and as few are missing.
+# and as few are missing. No more than a third of what may be outside.
 CHANCE_CELLS = 10.0
 
 
@@ -51,9 +51,10 @@ class Calibration:
         """Return the mass for a column."""
         if not self.needed.size:
             return coverage
-        chance = CHANCE_CELLS * float(np.sqrt(coverage * (1 - coverage))) / self.n_observed[column]
+        outside = 1 - coverage
+        chance = CHANCE_CELLS * float(np.sqrt(coverage * outside)) / self.n_observed[column]
         # Errors get a little smaller after the trial.
-        coverage = min(1.0, coverage * (1 - SMALLER * (1 - coverage)) + chance)
+        coverage = coverage * (1 - SMALLER * outside) + min(chance, outside / 3)
         mine = self.column == column
         return min(1.0, shared_level(self.needed[mine], self.needed, coverage, self.weights[mine]))
 
