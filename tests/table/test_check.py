@@ -1,5 +1,6 @@
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -75,6 +76,25 @@ def test_names_on_one_side_only_warn_as_scikit_learn_does():
 def test_retyped_columns(schema, column, cells):
     with pytest.raises(SchemaError, match=f"Column '{column}' is .* at fit. Convert it"):
         schema.check(Table.wrap(FITTED.assign(**{column: cells})))
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_times_with_a_zone_and_without(convert):
+    """They would be taken to be in UTC."""
+    plain = pd.DataFrame({"when": pd.to_datetime(["2024-01-01 10:00", "2024-07-01 11:00"])})
+    berlin = plain.assign(when=plain["when"].dt.tz_localize("Europe/Berlin"))
+    tokyo = berlin.assign(when=berlin["when"].dt.tz_convert("Asia/Tokyo"))
+    of_plain, of_berlin = (Schema.infer(Table.wrap(convert(each))) for each in (plain, berlin))
+    of_plain.check(Table.wrap(convert(plain)))
+    of_berlin.check(Table.wrap(convert(tokyo)))
+    with pytest.raises(SchemaError, match=r"Column 'when' has no time zone \(.*Berlin.*localize"):
+        of_berlin.check(Table.wrap(convert(plain)))
+    with pytest.raises(SchemaError, match=r"'when' has a time zone \(.*, unlike at fit"):
+        of_plain.check(Table.wrap(convert(berlin)))
+    # Files from before do not tell.
+    [column] = of_berlin.columns
+    earlier = replace(of_berlin, columns=(replace(column, zoned=None),))
+    earlier.check(Table.wrap(convert(plain)))
 
 
 def test_integers_become_floats_when_holes_appear(schema):

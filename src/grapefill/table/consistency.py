@@ -107,6 +107,16 @@ def _check_column(column: Column, cells: ColumnCells) -> None:
             f"Column {column.name!r} is {storage.dtype} ({family}), but was {column.dtype} "
             f"({column.family}) at fit. Convert it to its type at fit."
         )
+    if column.unit and column.zoned is not None and column.zoned != storage.zoned:
+        now, advice = (
+            ("has a time zone", "Convert it to times without one, in the zone of those at fit.")
+            if storage.zoned
+            else ("has no time zone", "Say which one its times are in (pandas: tz_localize).")
+        )
+        raise SchemaError(
+            f"Column {column.name!r} {now} ({storage.dtype}), unlike at fit ({column.dtype}). "
+            f"{advice}"
+        )
     row = first_infinity(cells)
     if row is not None:
         raise InputError(infinity_message(column.name, row))

@@ -286,11 +286,12 @@ def bring_closer(columns: Sequence[NumberColumn], spreads: FloatArray) -> None:
         The mean spread of the votes on missing cells; NaN where there are none.
     """
     before = np.array([column.mean_spread for column in columns])
-    known = (spreads > 0) & (before > 0)
+    known = (spreads > 0) & (before > 0) & np.isfinite(spreads) & np.isfinite(before)
     if not known.any():
         return
-    usual = float(np.median(np.log(spreads[known] / before[known])))
-    now = np.where(known, spreads, before * np.exp(usual))
+    usual = float(np.median(np.log(spreads[known]) - np.log(before[known])))
+    with np.errstate(over="ignore"):
+        now = np.where(known, spreads, before * np.exp(usual))
     for column, spread in zip(columns, now.tolist(), strict=True):
         foretold = max(0.0, 1 - column.base / column.alone)
         column.spread_now, column.closer = spread, float(np.exp(CLOSER * usual * foretold))

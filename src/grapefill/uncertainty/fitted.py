@@ -217,13 +217,13 @@ def shares_of(column: FloatArray, values: npt.NDArray[Any]) -> FloatArray:
 
 def mean_spreads(model: GrapeModel, numbers: FloatArray) -> FloatArray:
     """Return how far apart the votes on the missing cells of rows are, on average by feature."""
-    spread = model.predict(numbers).spread
+    spread = None if model.chain is None else model.predict(numbers).spread
     if spread is None:
         return np.full(numbers.shape[1], np.nan)
     counted = np.isnan(numbers) & np.isfinite(spread)
     counts = counted.sum(axis=0)
-    total = np.where(counted, spread, 0.0).sum(axis=0)
-    return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+    total = (np.where(counted, spread, 0.0) / np.maximum(counts, 1)).sum(axis=0)
+    return np.where(counts > 0, total, np.nan)
 
 
 def _restored_trials(arrays: dict[str, npt.NDArray[Any]], count: int) -> FurtherTrials | None:
