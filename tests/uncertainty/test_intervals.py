@@ -1,6 +1,7 @@
 """Intervals hold the truth as often as they should; distributions agree with them."""
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -11,7 +12,7 @@ from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
 from grapefill.uncertainty.belief import Cells, NumberColumn, bring_closer, fit_columns
 from grapefill.uncertainty.calibration import shared_level
-from grapefill.uncertainty.quantiles import quantile_grid, shortest
+from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid, shortest
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +72,28 @@ def test_ordered_categories_have_ends_and_sets(simulated, quick):
     assert {len(chosen) for chosen in sets.values()} > {1}
 
 
-def test_more_coverage_is_wider(simulated, fitted):
-    widths = []
-    for coverage in (0.5, 0.8, 0.95):
-        lower, upper = fitted.interval(simulated[1], coverage)
-        widths.append((upper["uneven"] - lower["uneven"]).mean())
-    assert widths == sorted(widths)
+def test_more_coverage_holds_less(simulated, fitted):
+    names = ["even", "uneven", "often_zero"]
+    inner = fitted.interval(simulated[1], 0.3)
+    for coverage in (0.5, 0.8, 0.95, 0.99):
+        outer = fitted.interval(simulated[1], coverage)
+        assert (outer[0][names] <= inner[0][names]).all(axis=None)
+        assert (outer[1][names] >= inner[1][names]).all(axis=None)
+        assert (outer[0][names] < inner[0][names]).any(axis=None)
+        inner = outer
+
+
+def test_intervals_of_a_grid_are_nested():
+    random = np.random.default_rng(0)
+    grid = np.sort(random.lognormal(size=(50, GRID.size)), axis=1)
+    masses = GRID[::7].tolist()
+    for less, more in itertools.pairwise(masses):
+        inner, outer = nested(grid, less), nested(grid, more)
+        assert (outer[0] <= inner[0]).all()
+        assert (outer[1] >= inner[1]).all()
+    short, middle = shortest(grid, 0.5), grid[:, [50, 150]].T
+    assert (short[1] - short[0] <= middle[1] - middle[0]).all()
+    assert (short[1] - short[0] < 0.8 * (middle[1] - middle[0])).any()
 
 
 def test_wider_where_less_is_known(simulated, fitted):
@@ -225,7 +242,7 @@ def test_hard_values_count_as_often_as_they_occur():
             truth, foretold(np.full(62, 1.2)), 0, 3, typical=1.0, repeated=values, shares=known
         )
         masses.append(fit_columns([column]).mass(0.9, 0))
-    low, high = shortest(quantile_grid(column.mixture(foretold([1.2]))), masses[1])
+    low, high = nested(quantile_grid(column.mixture(foretold([1.2]))), masses[1])
     assert (low[0], high[0]) == (0, 3)
     assert masses[0] < masses[1]
 

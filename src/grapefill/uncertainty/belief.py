@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from grapefill.uncertainty.calibration import Calibration, as_frequent
-from grapefill.uncertainty.quantiles import GRID, Sample, nearest, quantile_grid, shortest
+from grapefill.uncertainty.quantiles import (
+    GRID,
+    SPLIT_AT,
+    Sample,
+    ends,
+    nearest,
+    quantile_grid,
+    split_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -368,8 +376,9 @@ def _needed_mass(column: NumberColumn) -> FloatArray:
     needed = np.ones(column.size)
     holding = np.ones(column.size, dtype=bool)
     slack = 1e-9 * column.range
+    split = split_at(grid, SPLIT_AT)
     for mass in GRID[:0:-1]:
-        low, high = shortest(grid, float(mass))
+        low, high = ends(grid, split, float(mass))
         holding &= (low - slack <= column.truth) & (column.truth <= high + slack)
         needed[holding] = mass
     return needed

@@ -13,7 +13,7 @@ from grapefill.table.kinds import Form
 from grapefill.uncertainty.belief import Cells, NumberColumn, bring_closer, fit_columns
 from grapefill.uncertainty.calibration import Calibration, as_frequent, shared_level
 from grapefill.uncertainty.limits import Limits
-from grapefill.uncertainty.quantiles import GRID, quantile_grid, shortest
+from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid, shortest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -125,7 +125,7 @@ class Beliefs:
     def ends(self, part: Part, feature: int, coverage: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of intervals for the missing cells of a column of numbers."""
         mass = self.calibration.mass(coverage, self.features.index(feature))
-        found = [shortest(grid, mass) for _, grid in self.grids(part, feature)]
+        found = [nested(grid, mass) for _, grid in self.grids(part, feature)]
         low, high = zip(*found, strict=True) if found else ([np.empty(0)], [np.empty(0)])
         return np.concatenate(low), np.concatenate(high)
 

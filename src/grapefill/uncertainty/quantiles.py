@@ -1,4 +1,4 @@
-"""Beliefs written down as quantiles, and the shortest intervals that have some of their mass."""
+"""Beliefs written down as quantiles, and short intervals that have some of their mass."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from grapefill.table.arrays import FloatArray
+    from grapefill.table.arrays import FloatArray, IntArray
 
 # Levels at which a belief is written down.
 GRID = np.linspace(0, 1, 201)
-# Ways to share the rest between the two sides of an interval.
-SPLITS = 11
+# In how many steps the rest is shared by the two sides of an interval, for which mass that is
+# chosen, and how much shorter than the middle one another has to be.
+SPLITS = 10
+SPLIT_AT = 0.9
 MIDDLE = 0.8
 
 
@@ -35,20 +37,44 @@ def quantile_grid(belief: Sample) -> FloatArray:
     return np.take_along_axis(belief.points, found, axis=1)
 
 
+def split_at(grid: FloatArray, mass: float) -> IntArray:
+    """Return how the rest is shared by the two sides of the shortest interval with some mass.
+
+    In steps of `1 / SPLITS`: 0 if all of it is above the interval, `SPLITS` if all is below.
+    """
+    inside = _steps(mass)
+    starts = np.linspace(0, GRID.size - 1 - inside, SPLITS + 1).round().astype(int)
+    width = grid[:, starts + inside] - grid[:, starts]
+    # The middle one unless another is really shorter: the tails are uncertain.
+    width[:, SPLITS // 2] *= MIDDLE
+    best: IntArray = width.argmin(axis=1)
+    return best
+
+
+def ends(grid: FloatArray, split: IntArray, mass: float) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of intervals with some mass. With the same split, more of it holds less."""
+    inside = _steps(mass)
+    start = (split * (GRID.size - 1 - inside) // SPLITS)[:, None]
+    low, high = (np.take_along_axis(grid, at, axis=1)[:, 0] for at in (start, start + inside))
+    return low, high
+
+
 def shortest(grid: FloatArray, mass: float) -> tuple[FloatArray, FloatArray]:
     """Return the ends of the shortest interval with some mass, of a few that are tried."""
-    steps = GRID.size - 1
-    inside = min(steps, max(0, int(np.ceil(mass * steps - 1e-9))))
-    starts = np.unique(np.linspace(0, steps - inside, SPLITS).round().astype(int))
-    low, high = grid[:, starts], grid[:, starts + inside]
-    width = high - low
-    # The middle one unless another is really shorter: the tails are uncertain.
-    width[:, starts.size // 2] *= MIDDLE
-    best = width.argmin(axis=1)[:, None]
-    return (
-        np.take_along_axis(low, best, axis=1)[:, 0],
-        np.take_along_axis(high, best, axis=1)[:, 0],
-    )
+    return ends(grid, split_at(grid, mass), mass)
+
+
+def nested(grid: FloatArray, mass: float) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of an interval with some mass, which holds those with less of it.
+
+    It is the shortest one for a mass of `SPLIT_AT`, and a short one for others.
+    """
+    return ends(grid, split_at(grid, SPLIT_AT), mass)
+
+
+def _steps(mass: float) -> int:
+    """Return how many steps of the grid have some mass."""
+    return min(GRID.size - 1, max(0, int(np.ceil(mass * (GRID.size - 1) - 1e-9))))
 
 
 def nearest(known: FloatArray, values: FloatArray) -> FloatArray:
