@@ -1,6 +1,5 @@
 import re
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -87,14 +86,17 @@ def test_times_with_a_zone_and_without(convert):
     of_plain, of_berlin = (Schema.infer(Table.wrap(convert(each))) for each in (plain, berlin))
     of_plain.check(Table.wrap(convert(plain)))
     of_berlin.check(Table.wrap(convert(tokyo)))
-    with pytest.raises(SchemaError, match=r"Column 'when' has no time zone \(.*Berlin.*localize"):
+    with pytest.raises(SchemaError, match=r"Column 'when' has no time zone \(.*Berlin.*Say which"):
         of_berlin.check(Table.wrap(convert(plain)))
     with pytest.raises(SchemaError, match=r"'when' has a time zone \(.*, unlike at fit"):
         of_plain.check(Table.wrap(convert(berlin)))
-    # Files from before do not tell.
-    [column] = of_berlin.columns
-    earlier = replace(of_berlin, columns=(replace(column, zoned=None),))
-    earlier.check(Table.wrap(convert(plain)))
+    # So would be what is filled in.
+    with pytest.raises(SchemaError, match="no time zone"):
+        of_berlin.check(Table.wrap(convert(plain.assign(when=plain["when"].where([False] * 2)))))
+    # Files from before do not tell, and neither do days.
+    assert of_berlin.columns[0].zoned
+    of_berlin.without_zones().check(Table.wrap(convert(plain)))
+    of_berlin.check(Table.wrap(pd.DataFrame({"when": plain["when"].dt.date})))
 
 
 def test_integers_become_floats_when_holes_appear(schema):

@@ -10,7 +10,7 @@ import pytest
 
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
-from grapefill.uncertainty.belief import Cells, NumberColumn, bring_closer, fit_columns
+from grapefill.uncertainty.belief import Cells, Fills, NumberColumn, bring_closer, fit_columns
 from grapefill.uncertainty.calibration import shared_level
 from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid, shortest
 
@@ -225,7 +225,7 @@ def test_a_level_of_few_cells():
     assert shared_level(np.full(20, 0.5), everyone, 0.999) == np.inf
 
 
-def foretold(guess, spread=np.nan, **about):
+def foretold(guess, spread=np.nan):
     """Return cells without votes."""
     guess = np.asarray(guess, dtype=float)
     nothing = np.full(guess.size, np.nan)
@@ -269,7 +269,7 @@ def test_votes_that_agree_more_than_in_the_trial(noise):
     for spread in (0.2, 1.0, 5.0):
         column = NumberColumn(truth, foretold(guess, 1.0), 0.0, 100.0, typical=noise)
         fit_columns([column])
-        bring_closer([column], np.array([spread]))
+        bring_closer([column], [Fills(guess, np.full(300, spread))])
         grid = quantile_grid(column.mixture(foretold([50.0], spread)))
         widths[spread] = float(np.subtract(*shortest(grid, 0.9)[::-1])[0])
     if noise < 1:
@@ -277,6 +277,23 @@ def test_votes_that_agree_more_than_in_the_trial(noise):
         assert widths[5.0] < 2 * widths[1.0]
     else:
         assert widths[0.2] > 0.9 * widths[5.0]
+
+
+def test_votes_are_compared_on_like_fills():
+    """Where only small values are missing, on which votes agree, nothing has changed."""
+    random = np.random.default_rng(0)
+    truth = random.uniform(0, 100, 300)
+    cells = foretold(truth + random.normal(size=300))._replace(spread=0.01 + truth / 100)
+    column = NumberColumn(truth, cells, 0.0, 100.0, typical=1.0)
+    fit_columns([column])
+    small = np.linspace(2, 12, 40)
+    bring_closer([column], [Fills(small, 0.01 + small / 100)])
+    assert 0.97 < column.closer <= 1.0
+    assert column.apart > 0.6
+    for nothing in (Fills(np.empty(0), np.empty(0)), Fills(small, np.zeros(40))):
+        other = NumberColumn(truth, cells, 0.0, 100.0, typical=1.0)
+        bring_closer([other], [nothing])
+        assert (other.closer, other.apart) == (1.0, 1.0)
 
 
 def test_a_belief_by_hand():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from grapefill import GrapeImputer
-from grapefill.errors import GrapefillError
+from grapefill.errors import GrapefillError, GrapefillWarning
 from grapefill.training.held_out import HeldOut
 from grapefill.uncertainty import plots, trials
 from grapefill.uncertainty.cells import Beliefs
@@ -56,6 +56,30 @@ def test_each_part_has_its_weight_in_the_fills(imputer, monkeypatch):
     assert np.isfinite(new["spread"][later & (new["feature"] == 1)]).all()
 
 
+def test_factors_count_as_in_the_fills(quick):
+    random = np.random.default_rng(0)
+    numbers = random.normal(size=(120, 3)) @ random.normal(size=(3, 26))
+    numbers += 0.3 * random.normal(size=numbers.shape)
+    numbers[random.random(numbers.shape) < 0.2] = np.nan
+    fitted = GrapeImputer("fast", settings=quick, random_state=0).fit(numbers)
+    model = fitted.model_
+    assert model.linear is not None
+    found = trials.FurtherTrials(numbers, 0).held_out(model)
+    errors = [np.abs(part.truth - part.guess).mean() for part in (found, model.held_out)]
+    assert errors[0] < 1.5 * errors[1]
+
+
+@pytest.mark.parametrize("gone", ["a", "word"])
+def test_later_rows_without_any_value_of_a_column(gone, holed, quick):
+    fitted = GrapeImputer("fast", settings=quick, random_state=0, warm_start=True).fit(holed)
+    fitted.fit(holed.assign(**{gone: holed[gone].where([False] * len(holed))}))
+    with pytest.warns(GrapefillWarning, match=f"no value in '{gone}'"):
+        lower, upper = fitted.interval(holed)
+    assert lower[gone].notna().all()
+    assert (lower["b"] <= upper["b"]).all()
+    assert fitted.sample(holed, 2)[1][gone].notna().all()
+
+
 def test_the_seed_decides(imputer):
     first = imputer.uncertainty_.held_out(imputer.model_)
     again = trials.FurtherTrials(imputer.uncertainty_.trials.numbers, 0)
@@ -87,19 +111,19 @@ def test_a_file_with_other_rows_is_refused(numbers, imputer):
         Uncertainty.from_tensors(wrong, imputer.model_)
 
 
-def test_a_file_from_before_has_neither_counts_nor_spreads(imputer, holed):
-    older = ("uncertainty.counts", "uncertainty.spreads", "uncertainty.shares.")
+def test_a_file_from_before_has_neither_counts_nor_fills(imputer, holed):
+    older = ("uncertainty.counts", "uncertainty.fills.", "uncertainty.shares.")
     tensors = imputer.uncertainty_.tensors()
     left = {name: tensor for name, tensor in tensors.items() if not name.startswith(older)}
     assert len(left) < len(tensors) - 2
     again = Uncertainty.from_tensors(left, imputer.model_)
     assert np.isinf(again.counts).all()
-    assert np.isnan(again.spreads).all()
+    assert not again.fills
     beliefs = Beliefs(imputer.model_, again, further=False)
     assert 0 < beliefs.calibration.mass(0.9, 0) < 1
-    for name in ("counts", "spreads", "shares.5"):
+    for name in ("counts", "fills.0", "fills.99", "shares.5"):
         wrong = tensors | {f"uncertainty.{name}": torch.ones(3)}
-        with pytest.raises(ValueError, match="counts and spreads"):
+        with pytest.raises(ValueError, match="counts and fills"):
             Uncertainty.from_tensors(wrong, imputer.model_)
 
 

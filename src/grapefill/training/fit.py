@@ -189,7 +189,14 @@ def _try_again(
     )
     again.to(model.device)
     stack = Stack(
-        again, numbers, generator, started=time.perf_counter(), time_limit=None, label_weights=None
+        again,
+        numbers,
+        generator,
+        started=time.perf_counter(),
+        time_limit=None,
+        label_weights=None,
+        # Like the fills: the cells are to tell how far off these are.
+        blend=Blend.of(model),
     )
     history = Trainer(
         again.network,
@@ -201,6 +208,5 @@ def _try_again(
     ).run()
     if stack.start is None:
         return None
-    # Blended like the fills: the cells are to tell how far off these are.
-    stack.try_parts(history, blend=Blend.of(model))
+    stack.try_parts(history)
     return again.held_out

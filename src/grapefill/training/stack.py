@@ -66,7 +66,7 @@ class _Choice:
 
 
 class Blend(NamedTuple):
-    """How network and trees are blended.
+    """How the parts of a fitted model are blended.
 
     Parameters
     ----------
@@ -74,17 +74,21 @@ class Blend(NamedTuple):
         The weight of the network in every column.
     powers : ndarray of shape (features,)
         What the probabilities of categories are raised to.
+    linear : LinearPart or None
+        The factors beside the network.
     """
 
     shares: FloatArray
     powers: FloatArray
+    linear: LinearPart | None
 
     @classmethod
     def of(cls, model: GrapeModel) -> Self:
         """Return how a fitted model does it."""
         if model.chain is None:
-            return cls(np.ones(model.features.count), np.ones(model.features.count))
-        return cls(model.chain.shares, model.chain.powers)
+            ones = np.ones(model.features.count)
+            return cls(ones, ones, model.linear)
+        return cls(model.chain.shares, model.chain.powers, model.linear)
 
 
 class Stack:
@@ -99,6 +103,7 @@ class Stack:
         started: float,
         time_limit: float | None,
         label_weights: FloatArray | None,
+        blend: Blend | None = None,
     ) -> None:
         self.model = model
         self.numbers = numbers
@@ -108,6 +113,7 @@ class Stack:
         # A network by itself is trained as if no cells were put aside.
         self.seed = int(torch.randint(2**31, (), generator=generator)) if wants_parts(model) else 0
         self.label_weights = label_weights
+        self.blend = blend
         self.held_out: npt.NDArray[np.bool_] | None = None
         self.start: Guess | None = None
         self.trials: tuple[ColumnTrial, ...] = ()
@@ -124,7 +130,9 @@ class Stack:
         shown = np.where(self.held_out, np.nan, self.numbers)
         states = self.model.freeze_states(shown)
         self.start = self.model.predict_network(shown, states=states)
-        if wants_factors(self.model):
+        if self.blend is not None:
+            self._add_factors(shown, self.blend)
+        elif wants_factors(self.model):
             self._try_factors(shown)
 
     @property
@@ -185,6 +193,17 @@ class Stack:
         share = self.factor_shares
         self.start = Guess(share * start.value + (1 - share) * value, start.chances)
 
+    def _add_factors(self, shown: FloatArray, blend: Blend) -> None:
+        """Blend the network with factors that were chosen before, if there are any."""
+        if blend.linear is None:
+            return
+        assert self.start is not None
+        factors = self._fit_factors(shown, blend.linear.factors.loadings.shape[1])
+        value, share = self.start.value.copy(), blend.linear.shares
+        value[:, factors.columns] = self.model.factor_values(factors, shown)
+        value = share * self.start.value + (1 - share) * value
+        self.start = Guess(value, self.start.chances)
+
     def _fit_factors(self, numbers: FloatArray, rank: int) -> Factors:
         most = self.model.preset.factors.factor_rows
         if numbers.shape[0] > most:
@@ -218,7 +237,6 @@ class Stack:
         self,
         history: History,
         callbacks: Sequence[Callback] = (),
-        blend: Blend | None = None,
     ) -> _Choice | None:
         """Try the trees on the held-out cells, which are kept in the model.
 
@@ -228,8 +246,6 @@ class Stack:
             How the network was trained.
         callbacks : sequence of callable
             Each is called with a `Progress` after every forest.
-        blend : Blend or None
-            How the parts are blended; None to choose that.
 
         Returns
         -------
@@ -274,8 +290,8 @@ class Stack:
         }
         for j, power in choose_powers(numbers, self.held_out, blends, self._weights).items():
             powers[j] = power
-        if blend is not None:
-            shares, powers = blend
+        if self.blend is not None:
+            shares, powers = self.blend.shares, self.blend.powers
         model.held_out = HeldOut.collect(
             numbers, self.held_out, self.start, guess, shares, powers=powers, chain=tried
         )

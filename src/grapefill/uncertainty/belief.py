@@ -46,8 +46,12 @@ SCALES = np.array([[1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [0.3, 0.0, 0.7], [0.2, 0.4,
 # How much more is known of a cell with the known cells of its row: nothing once there is one, their
 # square root, as many times as there are.
 POWERS = np.array([0.0, 0.5, 1.0])
-# Trees that were grown on all cells agree more, or less, than those of the trial did, and fills are
-# closer by that to this power.
+# Trees that were grown on all cells agree more, or less, than those of the trial did: a column's by
+# no more than the first, the usual one's by no more than the second, and as if there were some more
+# cells with no change. A cell is compared with so many of like fills. Fills are closer by the usual
+# change to this power.
+MOST_CHANGE, MOST_USUAL, UNCHANGED_CELLS = 4.0, 2.0, 10
+LIKE_FILLS = 5
 CLOSER = 0.25
 # From how many times the usual squared error on votes and values of like fills count less.
 LEAST_ALIKE = 2.0
@@ -84,6 +88,21 @@ class Cells(NamedTuple):
     def part(self, rows: slice) -> Cells:
         """Return some of the cells."""
         return Cells(*(array[rows] for array in self))
+
+
+class Fills(NamedTuple):
+    """What some missing cells of a column are filled with.
+
+    Parameters
+    ----------
+    guess : ndarray of shape (cells,)
+        The fills.
+    spread : ndarray of shape (cells,)
+        How far the votes on them lie apart.
+    """
+
+    guess: FloatArray
+    spread: FloatArray
 
 
 class NumberColumn:
@@ -135,10 +154,10 @@ class NumberColumn:
         self.near = max(NEAR, NEAR_CELLS / np.sqrt(max(1, truth.size)))
         spread = cells.spread[np.isfinite(cells.spread)]
         self.mean_spread = float(spread.mean()) if spread.size else 0.0
-        ends = np.quantile(truth, [0.1, 0.9]) if truth.size else np.array([low, high])
-        self.spread = max(float(ends[1] - ends[0]), LEAST * self.range)
-        # Of the trees that fill the cells, and what that does to errors; see `bring_closer`.
-        self.spread_now, self.closer = self.mean_spread, 1.0
+        tails = np.quantile(truth, [0.1, 0.9]) if truth.size else np.array([low, high])
+        self.spread = max(float(tails[1] - tails[0]), LEAST * self.range)
+        # How much farther apart votes are now, and what that does to errors; see `bring_closer`.
+        self.apart, self.closer = 1.0, 1.0
         self.scale = SCALES[0]
         self.power = POWERS[0]
         noted = cells.known[cells.known > 0]
@@ -228,9 +247,29 @@ class NumberColumn:
 
     def as_in_trial(self, cells: Cells) -> Cells:
         """Return cells with spreads as large as they were when cells were held out."""
-        if not (self.spread_now > 0 and self.mean_spread > 0):
-            return cells
-        return cells._replace(spread=self.mean_spread / self.spread_now * cells.spread)
+        return cells._replace(spread=cells.spread / self.apart)
+
+    def change(self, fills: Fills) -> float | None:
+        """Return how much farther apart votes are than on held-out cells with like fills.
+
+        As a logarithm; None if there is nothing to compare.
+        """
+        known = np.isfinite(self.cells.spread)
+        if not fills.guess.size or not known.any():
+            return None
+        guess, spread = self.cells.guess[known], self.cells.spread[known]
+        order = np.argsort(guess)
+        like = min(LIKE_FILLS, guess.size)
+        first = np.searchsorted(guess[order], fills.guess) - like // 2
+        first = np.clip(first, 0, guess.size - like)
+        with np.errstate(over="ignore", invalid="ignore"):
+            before = float(spread[order][first[:, None] + np.arange(like)].mean())
+            now = float(fills.spread.mean())
+        if not (0 < before < np.inf and 0 < now < np.inf):
+            return None
+        most = np.log(MOST_CHANGE)
+        apart = min(max(np.log(now) - np.log(before), -most), most)
+        return float(apart * fills.guess.size / (fills.guess.size + UNCHANGED_CELLS))
 
     def samples(self, cells: Cells, *, itself: bool = False) -> list[Sample]:
         """Return the three samples for some cells; for the held-out ones without `itself`."""
@@ -280,7 +319,7 @@ class NumberColumn:
         return Sample(points, np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1))
 
 
-def bring_closer(columns: Sequence[NumberColumn], spreads: FloatArray) -> None:
+def bring_closer(columns: Sequence[NumberColumn], fills: Sequence[Fills]) -> None:
     """Tell columns how far apart the votes are that fill their cells, and what that means.
 
     In a column a few cells decide how far apart votes are, so the usual change of all columns tells
@@ -290,19 +329,19 @@ def bring_closer(columns: Sequence[NumberColumn], spreads: FloatArray) -> None:
     ----------
     columns : sequence of NumberColumn
         The columns.
-    spreads : ndarray of shape (columns,)
-        The mean spread of the votes on missing cells; NaN where there are none.
+    fills : sequence of Fills
+        Some fills of the missing cells of each.
     """
-    before = np.array([column.mean_spread for column in columns])
-    known = (spreads > 0) & (before > 0) & np.isfinite(spreads) & np.isfinite(before)
-    if not known.any():
+    changes = [column.change(mine) for column, mine in zip(columns, fills, strict=True)]
+    known = [change for change in changes if change is not None]
+    if not known:
         return
-    usual = float(np.median(np.log(spreads[known]) - np.log(before[known])))
-    with np.errstate(over="ignore"):
-        now = np.where(known, spreads, before * np.exp(usual))
-    for column, spread in zip(columns, now.tolist(), strict=True):
+    most = np.log(MOST_USUAL)
+    usual = min(max(float(np.median(known)), -most), most)
+    for column, change in zip(columns, changes, strict=True):
         foretold = max(0.0, 1 - column.base / column.alone)
-        column.spread_now, column.closer = spread, float(np.exp(CLOSER * usual * foretold))
+        column.apart = float(np.exp(usual if change is None else change))
+        column.closer = float(np.exp(CLOSER * usual * foretold))
 
 
 def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 # How many cells those of all columns together count for.
 CALIBRATION_CELLS = 30
 # By how much the coverage is lowered, as a share of what may be outside.
-SMALLER = 0.35
+SMALLER = 0.3
 # Standard errors that are added to the coverage, as few cells of a column tell it.
 CAREFUL = 0.75
-# The same once more in so many of the cells that were observed: trials hold out some of them twice,
-# and as few are missing. No more than a third of what may be outside.
-CHANCE_CELLS = 10.0
+# Where n cells of a column were observed, `CHANCE_CELLS * sqrt(coverage * (1 - coverage)) / n` is
+# added, a third of what may be outside at most: trials hold out some of them twice, and not many
+# more are missing.
+CHANCE_CELLS = 8.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class Calibration:
         if not self.needed.size:
             return coverage
         outside = 1 - coverage
-        chance = CHANCE_CELLS * float(np.sqrt(coverage * outside)) / self.n_observed[column]
+        n_observed = max(1.0, float(self.n_observed[column]))
+        chance = CHANCE_CELLS * float(np.sqrt(coverage * outside)) / n_observed
         # Errors get a little smaller after the trial.
         coverage = coverage * (1 - SMALLER * outside) + min(chance, outside / 3)
         mine = self.column == column

@@ -10,7 +10,7 @@ import numpy as np
 
 from grapefill.errors import InputError
 from grapefill.table.kinds import Form
-from grapefill.uncertainty.belief import Cells, NumberColumn, bring_closer, fit_columns
+from grapefill.uncertainty.belief import Cells, Fills, NumberColumn, bring_closer, fit_columns
 from grapefill.uncertainty.calibration import Calibration, as_frequent, shared_level
 from grapefill.uncertainty.limits import Limits
 from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid, shortest
@@ -59,7 +59,8 @@ class Beliefs:
         self.features = list(model.features.continuous)
         self.numbers = self._number_columns(held_out, uncertainty)
         if uncertainty is not None:
-            bring_closer(self.numbers, uncertainty.spreads[self.features])
+            none = Fills(np.empty(0), np.empty(0))
+            bring_closer(self.numbers, [uncertainty.fills.get(j, none) for j in self.features])
         self.calibration: Calibration = fit_columns(self.numbers)
         cells = {j: held_out.of(j) for j in model.features.discrete}
         self.chances = {j: mine.chance for j, mine in cells.items()}

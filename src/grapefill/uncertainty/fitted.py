@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 
+from grapefill.errors import warn
 from grapefill.training.held_out import HeldOut
 from grapefill.training.parameters import starting
+from grapefill.uncertainty.belief import Fills
 from grapefill.uncertainty.design import Design, some_rows
 from grapefill.uncertainty.gibbs import fit_joint
 from grapefill.uncertainty.joint import Joint
@@ -31,8 +33,9 @@ REPEATED = 0.2
 # A column of so many values at most is calibrated by how frequent each is.
 FEW_VALUES = 30
 PREFIX = "uncertainty."
-# Rows that tell how far apart votes are.
-SPREAD_ROWS = 5_000
+# Rows with holes, and holes of a column, that tell how far apart votes are.
+FILLED_ROWS = 2_000
+MOST_FILLS = 300
 # Rows that are put aside for it.
 MOST_ROWS = 50_000
 
@@ -90,8 +93,8 @@ class Uncertainty:
         How frequent every category is, and every number of a column of only a few, in order.
     counts : ndarray of shape (features,)
         How many cells were observed; infinite where nobody knows.
-    spreads : ndarray of shape (features,)
-        How far apart the votes on missing cells are, on average; NaN where there are none.
+    fills : dict of int to Fills
+        For features of numbers, what some missing cells are filled with.
     trials : FurtherTrials or None
         For more held-out cells than the model has, if these are few.
     """
@@ -101,7 +104,7 @@ class Uncertainty:
     repeats: npt.NDArray[np.bool_]
     shares: dict[int, FloatArray]
     counts: FloatArray
-    spreads: FloatArray
+    fills: dict[int, Fills]
     trials: FurtherTrials | None = None
 
     @classmethod
@@ -119,6 +122,8 @@ class Uncertainty:
         quick : bool
             Whether to learn draws from at most 2,000 rows.
         """
+        counts = (~np.isnan(numbers)).sum(axis=0).astype(np.float64)
+        numbers = _with_guesses(model, numbers, np.flatnonzero(counts == 0).tolist())
         observed, shares, repeats = {}, {}, np.zeros(numbers.shape[1], dtype=bool)
         for j in model.features.discrete:
             shares[j] = shares_of(numbers[:, j], np.arange(model.features.n_categories[j]))
@@ -137,9 +142,7 @@ class Uncertainty:
             sampler = WideDraws.fit(model, numbers, seed=seed)
         else:
             sampler = fit_joint(model, numbers, seed=seed, quick=quick)
-        spreads = mean_spreads(model, some_rows(numbers, SPREAD_ROWS, np.random.default_rng(seed)))
-        counts = (~np.isnan(numbers)).sum(axis=0).astype(np.float64)
-        return cls(sampler, observed, repeats, shares, counts, spreads)
+        return cls(sampler, observed, repeats, shares, counts, some_fills(model, numbers, seed))
 
     def held_out(self, model: GrapeModel, *, further: bool = True) -> HeldOut | None:
         """Return the held-out cells of a model, and further ones if they are few.
@@ -160,7 +163,8 @@ class Uncertainty:
         arrays = {f"draws.{name}": array for name, array in self.sampler.arrays().items()}
         arrays |= {f"observed.{j}": values for j, values in self.observed.items()}
         arrays |= {f"shares.{j}": shares for j, shares in self.shares.items()}
-        arrays |= {"repeats": self.repeats, "counts": self.counts, "spreads": self.spreads}
+        arrays |= {f"fills.{j}": np.stack(fills) for j, fills in self.fills.items()}
+        arrays |= {"repeats": self.repeats, "counts": self.counts}
         if self.trials is not None and self.trials.found is None:
             arrays["trials.numbers"] = self.trials.numbers
             arrays["trials.seed"] = np.array([self.trials.seed])
@@ -193,13 +197,32 @@ class Uncertainty:
         # Earlier model files have none of these.
         shares = {int(j): values for j, values in starting(arrays, "shares.").items()}
         counts = arrays.get("counts", np.full(count, np.inf))
-        spreads = arrays.get("spreads", np.full(count, np.nan))
+        fills = {int(j): values for j, values in starting(arrays, "fills.").items()}
         sizes = dict(enumerate(model.features.n_categories))
         sizes |= {j: values.size for j, values in observed.items()}
-        fits = counts.shape == spreads.shape == (count,) and (counts > 0).all()
+        fits = counts.shape == (count,) and (counts >= 0).all() and set(fills) <= set(observed)
+        fits &= all(v.ndim == 2 and v.shape[0] == 2 for v in fills.values())
         if not fits or any(v.shape != (sizes.get(j),) for j, v in shares.items()):
-            raise ValueError("the counts and spreads do not fit the columns")
-        return cls(sampler, observed, arrays["repeats"], shares, counts, spreads, trials)
+            raise ValueError("the counts and fills do not fit the columns")
+        some = {j: Fills(*values) for j, values in fills.items()}
+        return cls(sampler, observed, arrays["repeats"], shares, counts, some, trials)
+
+
+def _with_guesses(model: GrapeModel, numbers: FloatArray, features: list[int]) -> FloatArray:
+    """Return rows with guesses where a feature has no value at all, as in rows that came later."""
+    if not features:
+        return numbers
+    schema = model.schema
+    names = [repr(schema.columns[schema.features[j]].name) for j in features]
+    warn(
+        f"The rows that the model was fitted to last have no value in {', '.join(names)}. Draws "
+        "and intervals go by what was guessed there, and vary too little."
+    )
+    guess, numbers = model.predict(numbers), numbers.copy()
+    for j in features:
+        chances = guess.chances.get(j)
+        numbers[:, j] = guess.value[:, j] if chances is None else chances.argmax(axis=1)
+    return numbers
 
 
 def shares_of(column: FloatArray, values: npt.NDArray[Any]) -> FloatArray:
@@ -215,15 +238,20 @@ def shares_of(column: FloatArray, values: npt.NDArray[Any]) -> FloatArray:
     return counts / max(1, known.size)
 
 
-def mean_spreads(model: GrapeModel, numbers: FloatArray) -> FloatArray:
-    """Return how far apart the votes on the missing cells of rows are, on average by feature."""
-    spread = None if model.chain is None else model.predict(numbers).spread
-    if spread is None:
-        return np.full(numbers.shape[1], np.nan)
-    counted = np.isnan(numbers) & np.isfinite(spread)
-    counts = counted.sum(axis=0)
-    total = (np.where(counted, spread, 0.0) / np.maximum(counts, 1)).sum(axis=0)
-    return np.where(counts > 0, total, np.nan)
+def some_fills(model: GrapeModel, numbers: FloatArray, seed: int) -> dict[int, Fills]:
+    """Return what some missing cells are filled with, and how far apart votes on them are."""
+    holed = numbers[np.isnan(numbers[:, list(model.features.continuous)]).any(axis=1)]
+    if model.chain is None or not holed.shape[0]:
+        return {}
+    rows = some_rows(holed, FILLED_ROWS, np.random.default_rng(seed))
+    guess = model.predict(rows)
+    found = {}
+    for j in model.features.continuous:
+        if guess.spread is not None:
+            holes = np.isnan(rows[:, j]) & np.isfinite(guess.spread[:, j])
+            at = np.flatnonzero(holes)[:MOST_FILLS]
+            found[j] = Fills(guess.value[at, j], guess.spread[at, j])
+    return {j: fills for j, fills in found.items() if fills.guess.size}
 
 
 def _restored_trials(arrays: dict[str, npt.NDArray[Any]], count: int) -> FurtherTrials | None:

@@ -43,7 +43,7 @@ def split_at(grid: FloatArray, mass: float) -> IntArray:
     In steps of `1 / SPLITS`: 0 if all of it is above the interval, `SPLITS` if all is below.
     """
     inside = _steps(mass)
-    starts = np.linspace(0, GRID.size - 1 - inside, SPLITS + 1).round().astype(int)
+    starts = np.arange(SPLITS + 1) * (GRID.size - 1 - inside) // SPLITS
     width = grid[:, starts + inside] - grid[:, starts]
     # The middle one unless another is really shorter: the tails are uncertain.
     width[:, SPLITS // 2] *= MIDDLE
