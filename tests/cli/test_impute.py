@@ -1,5 +1,6 @@
 """impute, fit and apply: a filled file, a model, a summary."""
 
+import datetime
 import math
 import re
 import subprocess
@@ -390,3 +391,24 @@ def test_formulas_of_a_workbook_are_not_counted_as_filled(cli, tmp_path, quick):
     filled = openpyxl.load_workbook(tmp_path / "out.xlsx").active
     assert filled["B4"].value == "=A4*2"
     assert isinstance(filled["B9"].value, int)
+
+
+def test_times_with_a_zone_in_a_workbook(cli, quick, make_csv, tmp_path):
+    """A workbook has none, so grapefill writes them in UTC, and reads them so again."""
+    openpyxl = pytest.importorskip("openpyxl")
+    days = [f"2024-06-{day:02d}T{day % 12:02d}:00:00Z" for day in range(1, 29)]
+    cells = [[str(at), "" if at % 5 == 1 else day] for at, day in enumerate(days)]
+    data, model = make_csv("z.csv", cells, ["at", "when"]), tmp_path / "m.grape"
+    book = tmp_path / "filled.xlsx"
+    assert cli("impute", data, "-m", model, "-o", book, *quick).code == 0
+    sheet = openpyxl.load_workbook(book).active
+    assert sheet["B2"].value.isoformat() == "2024-06-01T01:00:00"
+    emptied = sheet["B4"].value
+    sheet["B4"].value = None
+    sheet.parent.save(tmp_path / "again.xlsx")
+    result = cli("apply", model, tmp_path / "again.xlsx", "-o", tmp_path / "out.xlsx")
+    assert result.code == 0
+    assert "Workbooks know no time zones: times of 'when' are taken to be in UTC" in result.err
+    again = openpyxl.load_workbook(tmp_path / "out.xlsx").active
+    assert again["B2"].value.isoformat() == "2024-06-01T01:00:00"
+    assert abs(again["B4"].value - emptied) < datetime.timedelta(days=28)

@@ -77,6 +77,28 @@ def test_retyped_columns(schema, column, cells):
         schema.check(Table.wrap(FITTED.assign(**{column: cells})))
 
 
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_times_with_a_zone_and_without(convert):
+    """They would be taken to be in UTC."""
+    plain = pd.DataFrame({"when": pd.to_datetime(["2024-01-01 10:00", "2024-07-01 11:00"])})
+    berlin = plain.assign(when=plain["when"].dt.tz_localize("Europe/Berlin"))
+    tokyo = berlin.assign(when=berlin["when"].dt.tz_convert("Asia/Tokyo"))
+    of_plain, of_berlin = (Schema.infer(Table.wrap(convert(each))) for each in (plain, berlin))
+    of_plain.check(Table.wrap(convert(plain)))
+    of_berlin.check(Table.wrap(convert(tokyo)))
+    with pytest.raises(SchemaError, match=r"Column 'when' has no time zone \(.*Berlin.*Say which"):
+        of_berlin.check(Table.wrap(convert(plain)))
+    with pytest.raises(SchemaError, match=r"'when' has a time zone \(.*, unlike at fit"):
+        of_plain.check(Table.wrap(convert(berlin)))
+    # So would be what is filled in.
+    with pytest.raises(SchemaError, match="no time zone"):
+        of_berlin.check(Table.wrap(convert(plain.assign(when=plain["when"].where([False] * 2)))))
+    # Files from before do not tell, and neither do days.
+    assert of_berlin.columns[0].zoned
+    of_berlin.without_zones().check(Table.wrap(convert(plain)))
+    of_berlin.check(Table.wrap(pd.DataFrame({"when": plain["when"].dt.date})))
+
+
 def test_integers_become_floats_when_holes_appear(schema):
     table = Table.wrap(FITTED.assign(a=[1.0, None]))
     schema.check(table)

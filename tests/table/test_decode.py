@@ -83,7 +83,7 @@ def test_another_unit_at_transform_means_the_same_instant():
     stamps = pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"]))
     schema = Schema.infer(Table.wrap(pd.DataFrame({"c": stamps.astype("M8[ns]")})))
     expected = schema.encode(Table.wrap(pd.DataFrame({"c": stamps.astype("M8[ns]")}))).numbers
-    for other in (stamps.astype("M8[s]"), stamps.dt.tz_localize("UTC"), stamps.dt.date):
+    for other in (stamps.astype("M8[s]"), stamps.dt.date):
         table = Table.wrap(pd.DataFrame({"c": other}))
         schema.check(table)
         np.testing.assert_array_equal(schema.encode(table).numbers, expected)

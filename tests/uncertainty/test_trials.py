@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from grapefill import GrapeImputer
-from grapefill.errors import GrapefillError
+from grapefill.errors import GrapefillError, GrapefillWarning
 from grapefill.training.held_out import HeldOut
 from grapefill.uncertainty import plots, trials
+from grapefill.uncertainty.cells import Beliefs
 from grapefill.uncertainty.fitted import Uncertainty
 from grapefill.uncertainty.trials import SHARE, TRIALS
 
@@ -44,6 +45,41 @@ def test_they_are_judged_like_the_first(imputer, holed):
             assert (mine.truth != mine.guess).mean() > 0.5
 
 
+def test_each_part_has_its_weight_in_the_fills(imputer, monkeypatch):
+    """What trees say of a cell does not count in trials where it does not in the fills."""
+    model = imputer.model_
+    again = trials.FurtherTrials(imputer.uncertainty_.trials.numbers, 5)
+    monkeypatch.setattr(model.chain, "shares", np.array([1.0, 0.0, *model.chain.shares[2:]]))
+    new = again.held_out(model).arrays()
+    later = np.arange(new["feature"].size) >= model.held_out.feature.size
+    assert np.isnan(new["spread"][later & (new["feature"] == 0)]).all()
+    assert np.isfinite(new["spread"][later & (new["feature"] == 1)]).all()
+
+
+def test_factors_count_as_in_the_fills(quick):
+    random = np.random.default_rng(0)
+    numbers = random.normal(size=(120, 3)) @ random.normal(size=(3, 26))
+    numbers += 0.3 * random.normal(size=numbers.shape)
+    numbers[random.random(numbers.shape) < 0.2] = np.nan
+    fitted = GrapeImputer("fast", settings=quick, random_state=0).fit(numbers)
+    model = fitted.model_
+    assert model.linear is not None
+    found = trials.FurtherTrials(numbers, 0).held_out(model)
+    errors = [np.abs(part.truth - part.guess).mean() for part in (found, model.held_out)]
+    assert errors[0] < 1.5 * errors[1]
+
+
+@pytest.mark.parametrize("gone", ["a", "word"])
+def test_later_rows_without_any_value_of_a_column(gone, holed, quick):
+    fitted = GrapeImputer("fast", settings=quick, random_state=0, warm_start=True).fit(holed)
+    fitted.fit(holed.assign(**{gone: holed[gone].where([False] * len(holed))}))
+    with pytest.warns(GrapefillWarning, match=f"no value in '{gone}'"):
+        lower, upper = fitted.interval(holed)
+    assert lower[gone].notna().all()
+    assert (lower["b"] <= upper["b"]).all()
+    assert fitted.sample(holed, 2)[1][gone].notna().all()
+
+
 def test_the_seed_decides(imputer):
     first = imputer.uncertainty_.held_out(imputer.model_)
     again = trials.FurtherTrials(imputer.uncertainty_.trials.numbers, 0)
@@ -73,6 +109,22 @@ def test_a_file_with_other_rows_is_refused(numbers, imputer):
     wrong |= {"uncertainty.trials.numbers": numbers, "uncertainty.trials.seed": torch.zeros(1)}
     with pytest.raises(ValueError, match="further trials"):
         Uncertainty.from_tensors(wrong, imputer.model_)
+
+
+def test_a_file_from_before_has_neither_counts_nor_fills(imputer, holed):
+    older = ("uncertainty.counts", "uncertainty.fills.", "uncertainty.shares.")
+    tensors = imputer.uncertainty_.tensors()
+    left = {name: tensor for name, tensor in tensors.items() if not name.startswith(older)}
+    assert len(left) < len(tensors) - 2
+    again = Uncertainty.from_tensors(left, imputer.model_)
+    assert np.isinf(again.counts).all()
+    assert not again.fills
+    beliefs = Beliefs(imputer.model_, again, further=False)
+    assert 0 < beliefs.calibration.mass(0.9, 0) < 1
+    for name in ("counts", "fills.0", "fills.99", "shares.5"):
+        wrong = tensors | {f"uncertainty.{name}": torch.ones(3)}
+        with pytest.raises(ValueError, match="counts and fills"):
+            Uncertainty.from_tensors(wrong, imputer.model_)
 
 
 @pytest.mark.parametrize(("name", "value"), [("FEWEST_CELLS", 1), ("MOST_CELLS", 100)])

@@ -28,6 +28,8 @@ __all__ = [
     "text_columns",
 ]
 
+WORKBOOKS = (".xlsx", ".xlsm")
+
 
 class Rows(Protocol):
     """A file, or some rows of one."""
@@ -232,6 +234,10 @@ def select_columns(estimator: GrapeEstimator, table: Any, name: str) -> Any:
     names = estimator.schema_.names
     if names is None:
         return table
+    zoned = [column.name for column in estimator.schema_.columns if column.zoned]
+    if zoned and any(suffix in name.lower() for suffix in WORKBOOKS):
+        warn(f"Workbooks know no time zones: times of {listed(zoned)} are taken to be in UTC.")
+        estimator.schema_ = estimator.schema_.without_zones()
     known = set(table.column_names)
     lacking = [str(names[j]) for j in estimator.schema_.features if str(names[j]) not in known]
     if lacking:

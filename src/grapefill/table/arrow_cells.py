@@ -66,7 +66,7 @@ class ArrowCells(ColumnCells):
         if _is_text(kind):
             return Storage(Form.TEXT, name)
         if types.is_timestamp(kind):
-            return Storage(Form.DATETIME, name, unit=kind.unit)
+            return Storage(Form.DATETIME, name, unit=kind.unit, zoned=kind.tz is not None)
         if types.is_date(kind):
             return Storage(Form.DATETIME, name, unit="D")
         if types.is_duration(kind):

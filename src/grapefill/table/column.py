@@ -48,6 +48,8 @@ class Column:
     grain, phase : int
         In which steps the counts of `unit` differ, the longest of a day, an hour, a minute and so
         on; every count is `phase` plus some of them. What is filled in is too.
+    zoned : bool or None
+        Whether datetimes had a time zone; None if that was not noted.
     scale : int
         Digits after the point of a decimal.
     note : str
@@ -84,6 +86,7 @@ class Column:
     unit: str = ""
     grain: int = 1
     phase: int = 0
+    zoned: bool | None = None
     scale: int = 0
     note: str = ""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import InputError, SchemaError, warn
 from grapefill.table.infer import first_infinity, infinity_message
+from grapefill.table.kinds import Form
 from grapefill.table.text import some_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from grapefill.table.cells import ColumnCells
     from grapefill.table.column import Column
+    from grapefill.table.kinds import Storage
     from grapefill.table.table import Table
 
 __all__ = ["are_feature_names", "check_columns", "check_names"]
@@ -99,6 +101,8 @@ def check_columns(columns: Sequence[Column], table: Table, *, estimator: str) ->
 def _check_column(column: Column, cells: ColumnCells) -> None:
     """Compare one column with what it was."""
     storage = cells.storage
+    if storage.form is Form.DATETIME:
+        _check_zone(column, storage)
     if cells.missing.all():
         return
     family = storage.family
@@ -112,6 +116,20 @@ def _check_column(column: Column, cells: ColumnCells) -> None:
         raise InputError(infinity_message(column.name, row))
     if storage.closed and cells.missing.any():
         _check_declared(column, storage.dtype, storage.declared or ())
+
+
+def _check_zone(column: Column, storage: Storage) -> None:
+    """Require times with a time zone, or without one, as at fit. Days have none in any case."""
+    if column.zoned is None or column.zoned == storage.zoned or "D" in (column.unit, storage.unit):
+        return
+    now, advice = (
+        ("has a time zone", "Convert it to times without one, in the zone of those at fit.")
+        if storage.zoned
+        else ("has no time zone", "Say which one its times are in.")
+    )
+    raise SchemaError(
+        f"Column {column.name!r} {now} ({storage.dtype}), unlike at fit ({column.dtype}). {advice}"
+    )
 
 
 def _check_declared(column: Column, dtype: str, declared: tuple[object, ...]) -> None:

@@ -256,7 +256,8 @@ def _facts(name: str, cells: ColumnCells, kind: Kind) -> dict[str, Any]:
         unit = cells.storage.unit
         counts = counts_in_unit(cells.instants()[observed], unit)
         grain, phase = find_grain(counts, unit)
-        return _extent_facts(counts) | {"unit": unit, "grain": grain, "phase": phase}
+        steps = {"unit": unit, "grain": grain, "phase": phase}
+        return _extent_facts(counts) | steps | {"zoned": cells.storage.zoned}
     if form is Form.INTEGER:
         return _extent_facts(cells.integers()[observed])
     numbers = cells.numbers()[observed]

@@ -75,6 +75,8 @@ class Storage:
         The container's own name of the dtype, for messages.
     unit : str
         Unit of a datetime or duration as numpy spells it, such as ``"ns"`` or ``"D"``.
+    zoned : bool
+        Whether datetimes have a time zone.
     scale : int
         Digits after the point of a decimal.
     float_dtype : str
@@ -96,6 +98,7 @@ class Storage:
     form: Form
     dtype: str
     unit: str = ""
+    zoned: bool = False
     scale: int = 0
     float_dtype: str = "float64"
     declared: tuple[object, ...] | None = None

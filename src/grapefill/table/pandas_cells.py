@@ -199,7 +199,7 @@ class PandasZonedCells(PandasCells):
     def storage(self) -> Storage:
         """Return how the cells are stored."""
         dtype = self.series.dtype
-        return Storage(Form.DATETIME, str(dtype), unit=dtype.unit)
+        return Storage(Form.DATETIME, str(dtype), unit=dtype.unit, zoned=True)
 
     def instants(self) -> Array:
         """Return datetimes in UTC, or durations."""

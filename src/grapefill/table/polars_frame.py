@@ -69,7 +69,8 @@ class PolarsCells(ColumnCells):
         if dtype == pl.Date:
             return Storage(Form.DATETIME, name, unit="D")
         if dtype == pl.Datetime:
-            return Storage(Form.DATETIME, name, unit=dtype.time_unit)
+            zoned = dtype.time_zone is not None
+            return Storage(Form.DATETIME, name, unit=dtype.time_unit, zoned=zoned)
         if dtype == pl.Duration:
             return Storage(Form.DURATION, name, unit=dtype.time_unit)
         if dtype == pl.Null:

@@ -131,6 +131,10 @@ class Schema:
         check_names(self.names, storable_names(table), estimator=estimator)
         check_columns(self.columns, table, estimator=estimator)
 
+    def without_zones(self) -> Schema:
+        """Return the schema for times that are in UTC though they do not say so."""
+        return replace(self, columns=tuple(replace(each, zoned=None) for each in self.columns))
+
     def widened(self, table: Table, *, kinds: Mapping[Any, Kind | str] | None = None) -> Schema:
         """Return the schema with the ranges of its numbers widened to those of a checked table.
 

@@ -13,7 +13,7 @@ from grapefill.nn.heads import CustomEdgeHead
 from grapefill.training.held_out import HeldOut
 from grapefill.training.loop import Trainer
 from grapefill.training.model import GrapeModel
-from grapefill.training.stack import Stack, wants_parts
+from grapefill.training.stack import Blend, Stack, wants_parts
 from grapefill.training.team import ALONE, Team
 from grapefill.trees import Guess
 
@@ -189,7 +189,14 @@ def _try_again(
     )
     again.to(model.device)
     stack = Stack(
-        again, numbers, generator, started=time.perf_counter(), time_limit=None, label_weights=None
+        again,
+        numbers,
+        generator,
+        started=time.perf_counter(),
+        time_limit=None,
+        label_weights=None,
+        # Like the fills: the cells are to tell how far off these are.
+        blend=Blend.of(model),
     )
     history = Trainer(
         again.network,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -65,6 +65,32 @@ class _Choice:
     trials: tuple[ColumnTrial, ...]
 
 
+class Blend(NamedTuple):
+    """How the parts of a fitted model are blended.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (features,)
+        The weight of the network in every column.
+    powers : ndarray of shape (features,)
+        What the probabilities of categories are raised to.
+    linear : LinearPart or None
+        The factors beside the network.
+    """
+
+    shares: FloatArray
+    powers: FloatArray
+    linear: LinearPart | None
+
+    @classmethod
+    def of(cls, model: GrapeModel) -> Self:
+        """Return how a fitted model does it."""
+        if model.chain is None:
+            ones = np.ones(model.features.count)
+            return cls(ones, ones, model.linear)
+        return cls(model.chain.shares, model.chain.powers, model.linear)
+
+
 class Stack:
     """What is beside and on top of the network: factors and trees, from the trial to the fit."""
 
@@ -77,6 +103,7 @@ class Stack:
         started: float,
         time_limit: float | None,
         label_weights: FloatArray | None,
+        blend: Blend | None = None,
     ) -> None:
         self.model = model
         self.numbers = numbers
@@ -86,6 +113,7 @@ class Stack:
         # A network by itself is trained as if no cells were put aside.
         self.seed = int(torch.randint(2**31, (), generator=generator)) if wants_parts(model) else 0
         self.label_weights = label_weights
+        self.blend = blend
         self.held_out: npt.NDArray[np.bool_] | None = None
         self.start: Guess | None = None
         self.trials: tuple[ColumnTrial, ...] = ()
@@ -102,7 +130,9 @@ class Stack:
         shown = np.where(self.held_out, np.nan, self.numbers)
         states = self.model.freeze_states(shown)
         self.start = self.model.predict_network(shown, states=states)
-        if wants_factors(self.model):
+        if self.blend is not None:
+            self._add_factors(shown, self.blend)
+        elif wants_factors(self.model):
             self._try_factors(shown)
 
     @property
@@ -163,6 +193,17 @@ class Stack:
         share = self.factor_shares
         self.start = Guess(share * start.value + (1 - share) * value, start.chances)
 
+    def _add_factors(self, shown: FloatArray, blend: Blend) -> None:
+        """Blend the network with factors that were chosen before, if there are any."""
+        if blend.linear is None:
+            return
+        assert self.start is not None
+        factors = self._fit_factors(shown, blend.linear.factors.loadings.shape[1])
+        value, share = self.start.value.copy(), blend.linear.shares
+        value[:, factors.columns] = self.model.factor_values(factors, shown)
+        value = share * self.start.value + (1 - share) * value
+        self.start = Guess(value, self.start.chances)
+
     def _fit_factors(self, numbers: FloatArray, rank: int) -> Factors:
         most = self.model.preset.factors.factor_rows
         if numbers.shape[0] > most:
@@ -192,8 +233,19 @@ class Stack:
         model.trials = choice.trials
         model.chain = chain if any(chain.rounds) else None
 
-    def try_parts(self, history: History, callbacks: Sequence[Callback] = ()) -> _Choice | None:
+    def try_parts(
+        self,
+        history: History,
+        callbacks: Sequence[Callback] = (),
+    ) -> _Choice | None:
         """Try the trees on the held-out cells, which are kept in the model.
+
+        Parameters
+        ----------
+        history : History
+            How the network was trained.
+        callbacks : sequence of callable
+            Each is called with a `Progress` after every forest.
 
         Returns
         -------
@@ -238,6 +290,8 @@ class Stack:
         }
         for j, power in choose_powers(numbers, self.held_out, blends, self._weights).items():
             powers[j] = power
+        if self.blend is not None:
+            shares, powers = self.blend.shares, self.blend.powers
         model.held_out = HeldOut.collect(
             numbers, self.held_out, self.start, guess, shares, powers=powers, chain=tried
         )

@@ -11,28 +11,33 @@ column:
 
 The first is a smooth guess that fits any column, the others know of values that columns repeat, and
 of two answers with nothing in between. The chance that intervals hold the truth is calibrated on
-the same held-out cells (split conformal prediction; Vovk et al.: Algorithmic learning in a random
-world, 2005).
+the same held-out cells.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from grapefill.uncertainty.calibration import Calibration, as_frequent
+from grapefill.uncertainty.quantiles import (
+    GRID,
+    SPLIT_AT,
+    Sample,
+    ends,
+    nearest,
+    quantile_grid,
+    split_at,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grapefill.table.arrays import FloatArray, IntArray
+    from grapefill.table.arrays import FloatArray
 
-# Levels at which errors are kept, and at which a belief is written down.
+# Levels at which errors are kept.
 LEVELS = (np.arange(100) + 0.5) / 100
-GRID = np.linspace(0, 1, 201)
-# Ways to share the rest between the two sides of an interval.
-SPLITS = 11
-MIDDLE = 0.8
 # How far apart, as a share of all, fills count as about the same; more with few cells.
 NEAR, NEAR_CELLS = 0.1, 1.0
 # Of a cell's expected error: the part that is the same for all, by the spread of its votes, and by
@@ -41,28 +46,23 @@ SCALES = np.array([[1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [0.3, 0.0, 0.7], [0.2, 0.4,
 # How much more is known of a cell with the known cells of its row: nothing once there is one, their
 # square root, as many times as there are.
 POWERS = np.array([0.0, 0.5, 1.0])
+# Trees that were grown on all cells agree more, or less, than those of the trial did: a column's by
+# no more than the first, the usual one's by no more than the second, and as if there were some more
+# cells with no change. A cell is compared with so many of like fills. Fills are closer by the usual
+# change to this power.
+MOST_CHANGE, MOST_USUAL, UNCHANGED_CELLS = 4.0, 2.0, 10
+LIKE_FILLS = 5
+CLOSER = 0.25
 # From how many times the usual squared error on votes and values of like fills count less.
 LEAST_ALIKE = 2.0
-# How many cells the average column counts for, in scales and weights, errors, and calibration.
+# How many cells the average column counts for, in scales and weights, and in errors.
 PRIOR_CELLS = 10
 ERROR_CELLS = 30
-CALIBRATION_CELLS = 30
-# By how much the coverage is lowered, as a share of what may be outside.
-SMALLER = 0.3
-# Standard errors that are added to the coverage, as few cells of a column tell it.
-CAREFUL = 0.75
 # Foretold is a value within that share of the column's range.
 RESOLUTION = 0.01
 ROUNDS = 30
 # Part of a column's range that its errors are never smaller than.
 LEAST = 1e-6
-
-
-class Sample(NamedTuple):
-    """Weighted points for some cells, each of shape (cells, points)."""
-
-    points: FloatArray
-    weights: FloatArray
 
 
 class Cells(NamedTuple):
@@ -90,6 +90,21 @@ class Cells(NamedTuple):
         return Cells(*(array[rows] for array in self))
 
 
+class Fills(NamedTuple):
+    """What some missing cells of a column are filled with.
+
+    Parameters
+    ----------
+    guess : ndarray of shape (cells,)
+        The fills.
+    spread : ndarray of shape (cells,)
+        How far the votes on them lie apart.
+    """
+
+    guess: FloatArray
+    spread: FloatArray
+
+
 class NumberColumn:
     """The held-out cells of one column of numbers.
 
@@ -105,6 +120,10 @@ class NumberColumn:
         The error to expect in a column like this before any of its cells was seen.
     repeated : ndarray or None
         The values of a column that repeats a few of them, in order: nothing else is in its cells.
+    shares : ndarray or None
+        How frequent these values are.
+    n_observed : float
+        How many cells of the column were observed.
     """
 
     def __init__(
@@ -116,8 +135,12 @@ class NumberColumn:
         *,
         typical: float,
         repeated: FloatArray | None = None,
+        shares: FloatArray | None = None,
+        n_observed: float = np.inf,
     ) -> None:
         self.repeated = repeated
+        self.shares = shares
+        self.n_observed = n_observed
         self.truth = truth
         self.cells = cells
         self.low, self.high = low, high
@@ -131,8 +154,10 @@ class NumberColumn:
         self.near = max(NEAR, NEAR_CELLS / np.sqrt(max(1, truth.size)))
         spread = cells.spread[np.isfinite(cells.spread)]
         self.mean_spread = float(spread.mean()) if spread.size else 0.0
-        ends = np.quantile(truth, [0.1, 0.9]) if truth.size else np.array([low, high])
-        self.spread = max(float(ends[1] - ends[0]), LEAST * self.range)
+        tails = np.quantile(truth, [0.1, 0.9]) if truth.size else np.array([low, high])
+        self.spread = max(float(tails[1] - tails[0]), LEAST * self.range)
+        # How much farther apart votes are now, and what that does to errors; see `bring_closer`.
+        self.apart, self.closer = 1.0, 1.0
         self.scale = SCALES[0]
         self.power = POWERS[0]
         noted = cells.known[cells.known > 0]
@@ -212,10 +237,45 @@ class NumberColumn:
         losses: FloatArray = (np.log(expected) + off / expected).sum(axis=0)
         return losses
 
+    def as_frequent(self) -> FloatArray:
+        """Return how many cells each held-out one stands for, were its value as frequent there."""
+        if self.repeated is None or self.shares is None:
+            return np.ones(self.size)
+        # Of a long table the values of only some rows are known.
+        codes = np.minimum(np.searchsorted(self.repeated, self.truth), self.shares.size - 1)
+        return as_frequent(codes, self.shares)
+
+    def as_in_trial(self, cells: Cells) -> Cells:
+        """Return cells with spreads as large as they were when cells were held out."""
+        return cells._replace(spread=cells.spread / self.apart)
+
+    def change(self, fills: Fills) -> float | None:
+        """Return how much farther apart votes are than on held-out cells with like fills.
+
+        As a logarithm; None if there is nothing to compare.
+        """
+        known = np.isfinite(self.cells.spread)
+        if not fills.guess.size or not known.any():
+            return None
+        guess, spread = self.cells.guess[known], self.cells.spread[known]
+        order = np.argsort(guess)
+        like = min(LIKE_FILLS, guess.size)
+        first = np.searchsorted(guess[order], fills.guess) - like // 2
+        first = np.clip(first, 0, guess.size - like)
+        with np.errstate(over="ignore", invalid="ignore"):
+            before = float(spread[order][first[:, None] + np.arange(like)].mean())
+            now = float(fills.spread.mean())
+        if not (0 < before < np.inf and 0 < now < np.inf):
+            return None
+        most = np.log(MOST_CHANGE)
+        apart = min(max(np.log(now) - np.log(before), -most), most)
+        return float(apart * fills.guess.size / (fills.guess.size + UNCHANGED_CELLS))
+
     def samples(self, cells: Cells, *, itself: bool = False) -> list[Sample]:
         """Return the three samples for some cells; for the held-out ones without `itself`."""
+        cells = cells if itself else self.as_in_trial(cells)
         close = self.closeness(cells.guess, but_itself=itself)
-        expected = self.expected(cells, close)
+        expected = self.expected(cells, close) * (1.0 if itself else self.closer)
         guess = np.clip(cells.guess, self.low, self.high)
         errors = guess[:, None] + expected[:, None] * self.errors
         even = np.full(errors.shape, 1 / LEVELS.size)
@@ -259,98 +319,36 @@ class NumberColumn:
         return Sample(points, np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1))
 
 
-def quantile_grid(belief: Sample) -> FloatArray:
-    """Return the quantiles of a belief at `GRID`, shape (cells, levels)."""
-    cells, n_points = belief.points.shape
-    steps = GRID.size - 1
-    # The number of points that are below a level is the number of those in the bins before it.
-    bins = np.clip(np.ceil(belief.weights * steps - 1e-9), 0, steps).astype(np.int64) + 1
-    bins += np.arange(cells)[:, None] * (steps + 2)
-    counts = np.bincount(bins.ravel(), minlength=cells * (steps + 2)).reshape(cells, -1)
-    found = np.minimum(np.cumsum(counts, axis=1)[:, :-1], n_points - 1)
-    return np.take_along_axis(belief.points, found, axis=1)
+def bring_closer(columns: Sequence[NumberColumn], fills: Sequence[Fills]) -> None:
+    """Tell columns how far apart the votes are that fill their cells, and what that means.
 
-
-def shortest(grid: FloatArray, mass: float) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of the shortest interval with some mass, of a few that are tried."""
-    steps = GRID.size - 1
-    inside = min(steps, max(0, int(np.ceil(mass * steps - 1e-9))))
-    starts = np.unique(np.linspace(0, steps - inside, SPLITS).round().astype(int))
-    low, high = grid[:, starts], grid[:, starts + inside]
-    width = high - low
-    # The middle one unless another is really shorter: the tails are uncertain.
-    width[:, starts.size // 2] *= MIDDLE
-    best = width.argmin(axis=1)[:, None]
-    return (
-        np.take_along_axis(low, best, axis=1)[:, 0],
-        np.take_along_axis(high, best, axis=1)[:, 0],
-    )
-
-
-def nearest(known: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the nearest of known values, which are in order.
-
-    Examples
-    --------
-    >>> nearest(np.array([0.0, 1.0, 5.0]), np.array([-2.0, 0.6, 2.9, 3.1]))
-    array([0., 1., 1., 5.])
-    """
-    above = np.clip(np.searchsorted(known, values), 1, max(1, known.size - 1))
-    if known.size == 1:
-        return np.full(np.shape(values), known[0])
-    low, high = known[above - 1], known[above]
-    return np.where(values - low <= high - values, low, high)
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Which mass an interval needs so that the truth is inside as often as it should be.
+    In a column a few cells decide how far apart votes are, so the usual change of all columns tells
+    how much closer fills are. A column that cannot be foretold is no closer than before.
 
     Parameters
     ----------
-    needed : ndarray of shape (cells,)
-        For every held-out cell of all columns, the smallest mass that would have been enough.
-    column : ndarray of int, shape (cells,)
-        Whose cell it is.
+    columns : sequence of NumberColumn
+        The columns.
+    fills : sequence of Fills
+        Some fills of the missing cells of each.
     """
-
-    needed: FloatArray
-    column: IntArray
-
-    def mass(self, coverage: float, column: int) -> float:
-        """Return the mass for a column."""
-        if not self.needed.size:
-            return coverage
-        # Errors get a little smaller after the trial.
-        coverage = coverage * (1 - SMALLER * (1 - coverage))
-        return min(1.0, shared_level(self.needed[self.column == column], self.needed, coverage))
-
-
-def shared_level(own: FloatArray, everyone: FloatArray, coverage: float) -> float:
-    """Return what a share of a column's cells does not exceed, as far as a few of them can tell.
-
-    The cells of all columns together count as `CALIBRATION_CELLS` more of its own, and one further
-    cell as infinite.
-
-    Examples
-    --------
-    >>> shared_level(np.array([0.2, 0.3]), np.linspace(0, 1, 101), 0.5)
-    0.56
-    """
-    size = own.size + CALIBRATION_CELLS
-    # A few cells may happen to be easy.
-    level = coverage + CAREFUL * float(np.sqrt(coverage * (1 - coverage) / size))
-    values = np.concatenate([own, everyone])
-    weights = np.repeat([1.0, CALIBRATION_CELLS / everyone.size], [own.size, everyone.size])
-    order = np.argsort(values)
-    reached = np.searchsorted(weights[order].cumsum(), min(1.0, level) * (size + 1) - 1e-9)
-    return float(np.append(values[order], np.inf)[reached])
+    changes = [column.change(mine) for column, mine in zip(columns, fills, strict=True)]
+    known = [change for change in changes if change is not None]
+    if not known:
+        return
+    most = np.log(MOST_USUAL)
+    usual = min(max(float(np.median(known)), -most), most)
+    for column, change in zip(columns, changes, strict=True):
+        foretold = max(0.0, 1 - column.base / column.alone)
+        column.apart = float(np.exp(usual if change is None else change))
+        column.closer = float(np.exp(CLOSER * usual * foretold))
 
 
 def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
     """Learn from held-out cells of all columns together what a few of one column cannot tell."""
     if not columns:
-        return Calibration(np.empty(0), np.empty(0, dtype=np.int64))
+        nothing = np.empty(0)
+        return Calibration(nothing, np.empty(0, dtype=np.int64), nothing, nothing)
     losses = [column.scale_losses() for column in columns]
     cells = max(1, sum(column.size for column in columns))
     pooled = sum(losses, np.zeros((SCALES.shape[0], POWERS.size))) / cells
@@ -365,12 +363,13 @@ def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
         mine = np.quantile(own, LEVELS) if own.size else shared
         column.errors = share * mine + (1 - share) * shared
     _fit_weights(columns)
-    needed, whose = [np.empty(0)], [np.empty(0, dtype=np.int64)]
-    for at, column in enumerate(columns):
-        if column.size:
-            needed.append(_needed_mass(column))
-            whose.append(np.full(column.size, at))
-    return Calibration(np.concatenate(needed), np.concatenate(whose))
+    needed = [np.empty(0), *(_needed_mass(column) for column in columns)]
+    return Calibration(
+        np.concatenate(needed),
+        np.repeat(np.arange(len(columns)), [column.size for column in columns]),
+        np.concatenate([np.empty(0), *(column.as_frequent() for column in columns)]),
+        np.array([column.n_observed for column in columns]),
+    )
 
 
 def _relative_errors(column: NumberColumn) -> FloatArray:
@@ -410,12 +409,15 @@ def _responsibility(chances: FloatArray, weights: FloatArray) -> FloatArray:
 
 def _needed_mass(column: NumberColumn) -> FloatArray:
     """Return the mass from which on intervals around a held-out cell hold it."""
+    if not column.size:
+        return np.empty(0)
     grid = quantile_grid(column.mixture(column.cells, itself=True))
     needed = np.ones(column.size)
     holding = np.ones(column.size, dtype=bool)
     slack = 1e-9 * column.range
+    split = split_at(grid, SPLIT_AT)
     for mass in GRID[:0:-1]:
-        low, high = shortest(grid, float(mass))
+        low, high = ends(grid, split, float(mass))
         holding &= (low - slack <= column.truth) & (column.truth <= high + slack)
         needed[holding] = mass
     return needed

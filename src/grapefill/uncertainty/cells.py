@@ -10,17 +10,10 @@ import numpy as np
 
 from grapefill.errors import InputError
 from grapefill.table.kinds import Form
-from grapefill.uncertainty.belief import (
-    GRID,
-    Calibration,
-    Cells,
-    NumberColumn,
-    fit_columns,
-    quantile_grid,
-    shared_level,
-    shortest,
-)
+from grapefill.uncertainty.belief import Cells, Fills, NumberColumn, bring_closer, fit_columns
+from grapefill.uncertainty.calibration import Calibration, as_frequent, shared_level
 from grapefill.uncertainty.limits import Limits
+from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid, shortest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,8 +58,18 @@ class Beliefs:
         self.model = model
         self.features = list(model.features.continuous)
         self.numbers = self._number_columns(held_out, uncertainty)
+        if uncertainty is not None:
+            none = Fills(np.empty(0), np.empty(0))
+            bring_closer(self.numbers, [uncertainty.fills.get(j, none) for j in self.features])
         self.calibration: Calibration = fit_columns(self.numbers)
-        self.chances = {j: held_out.of(j).chance for j in model.features.discrete}
+        cells = {j: held_out.of(j) for j in model.features.discrete}
+        self.chances = {j: mine.chance for j, mine in cells.items()}
+        shares = {} if uncertainty is None else uncertainty.shares
+        self.stand_for = {
+            j: as_frequent(mine.truth.astype(np.int64), shares[j])
+            for j, mine in cells.items()
+            if j in shares
+        }
 
     def _number_columns(
         self, held_out: HeldOut, uncertainty: Uncertainty | None
@@ -81,9 +84,10 @@ class Beliefs:
         for j in self.features:
             mine = held_out.of(j)
             column = self.model.schema.columns[self.model.schema.features[j]]
-            repeated = None
+            repeated = shares = None
+            n_observed = np.inf if uncertainty is None else float(uncertainty.counts[j])
             if uncertainty is not None and uncertainty.repeats[j]:
-                repeated = uncertainty.observed[j]
+                repeated, shares = uncertainty.observed[j], uncertainty.shares.get(j)
             cells = Cells(mine.guess, mine.spread, mine.votes, mine.known)
             columns.append(
                 NumberColumn(
@@ -93,6 +97,8 @@ class Beliefs:
                     column.upper,
                     typical=typical * float(scale[j]),
                     repeated=repeated,
+                    shares=shares,
+                    n_observed=n_observed,
                 )
             )
         return columns
@@ -120,7 +126,7 @@ class Beliefs:
     def ends(self, part: Part, feature: int, coverage: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of intervals for the missing cells of a column of numbers."""
         mass = self.calibration.mass(coverage, self.features.index(feature))
-        found = [shortest(grid, mass) for _, grid in self.grids(part, feature)]
+        found = [nested(grid, mass) for _, grid in self.grids(part, feature)]
         low, high = zip(*found, strict=True) if found else ([np.empty(0)], [np.empty(0)])
         return np.concatenate(low), np.concatenate(high)
 
@@ -129,7 +135,8 @@ class Beliefs:
         everyone = np.concatenate([np.empty(0), *self.chances.values()])
         if not everyone.size:
             return 0.0
-        return max(0.0, -shared_level(-self.chances[feature], -everyone, coverage))
+        own = -self.chances[feature]
+        return max(0.0, -shared_level(own, -everyone, coverage, self.stand_for.get(feature)))
 
 
 def category_sets(chances: FloatArray, least: float) -> list[tuple[int, ...]]:

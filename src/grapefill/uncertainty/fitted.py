@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 
+from grapefill.errors import warn
 from grapefill.training.held_out import HeldOut
 from grapefill.training.parameters import starting
+from grapefill.uncertainty.belief import Fills
 from grapefill.uncertainty.design import Design, some_rows
 from grapefill.uncertainty.gibbs import fit_joint
 from grapefill.uncertainty.joint import Joint
@@ -28,7 +30,12 @@ MOST_COLUMNS = 100
 # Values of a column that are kept, and the share of its cells below which they count as repeated.
 MOST_VALUES = 2_000
 REPEATED = 0.2
+# A column of so many values at most is calibrated by how frequent each is.
+FEW_VALUES = 30
 PREFIX = "uncertainty."
+# Rows with holes, and holes of a column, that tell how far apart votes are.
+FILLED_ROWS = 2_000
+MOST_FILLS = 300
 # Rows that are put aside for it.
 MOST_ROWS = 50_000
 
@@ -82,6 +89,12 @@ class Uncertainty:
         many only some, evenly.
     repeats : ndarray of bool, shape (features,)
         Whether a column has a few values again and again.
+    shares : dict of int to ndarray
+        How frequent every category is, and every number of a column of only a few, in order.
+    counts : ndarray of shape (features,)
+        How many cells were observed; infinite where nobody knows.
+    fills : dict of int to Fills
+        For features of numbers, what some missing cells are filled with.
     trials : FurtherTrials or None
         For more held-out cells than the model has, if these are few.
     """
@@ -89,6 +102,9 @@ class Uncertainty:
     sampler: Joint | WideDraws
     observed: dict[int, FloatArray]
     repeats: npt.NDArray[np.bool_]
+    shares: dict[int, FloatArray]
+    counts: FloatArray
+    fills: dict[int, Fills]
     trials: FurtherTrials | None = None
 
     @classmethod
@@ -106,12 +122,18 @@ class Uncertainty:
         quick : bool
             Whether to learn draws from at most 2,000 rows.
         """
-        observed, repeats = {}, np.zeros(numbers.shape[1], dtype=bool)
+        counts = (~np.isnan(numbers)).sum(axis=0).astype(np.float64)
+        numbers = _with_guesses(model, numbers, np.flatnonzero(counts == 0).tolist())
+        observed, shares, repeats = {}, {}, np.zeros(numbers.shape[1], dtype=bool)
+        for j in model.features.discrete:
+            shares[j] = shares_of(numbers[:, j], np.arange(model.features.n_categories[j]))
         for j in model.features.continuous:
             column = numbers[:, j]
             known = np.unique(column[~np.isnan(column)])
             repeats[j] = known.size <= REPEATED * (~np.isnan(column)).sum()
             repeats[j] &= known.size <= MOST_VALUES
+            if repeats[j] and known.size <= FEW_VALUES:
+                shares[j] = shares_of(column, known)
             if known.size > MOST_VALUES:
                 known = known[np.linspace(0, known.size - 1, MOST_VALUES).round().astype(int)]
             observed[j] = known
@@ -120,7 +142,7 @@ class Uncertainty:
             sampler = WideDraws.fit(model, numbers, seed=seed)
         else:
             sampler = fit_joint(model, numbers, seed=seed, quick=quick)
-        return cls(sampler, observed, repeats)
+        return cls(sampler, observed, repeats, shares, counts, some_fills(model, numbers, seed))
 
     def held_out(self, model: GrapeModel, *, further: bool = True) -> HeldOut | None:
         """Return the held-out cells of a model, and further ones if they are few.
@@ -140,7 +162,9 @@ class Uncertainty:
         """Return tensors, by name, for a model file."""
         arrays = {f"draws.{name}": array for name, array in self.sampler.arrays().items()}
         arrays |= {f"observed.{j}": values for j, values in self.observed.items()}
-        arrays["repeats"] = self.repeats
+        arrays |= {f"shares.{j}": shares for j, shares in self.shares.items()}
+        arrays |= {f"fills.{j}": np.stack(fills) for j, fills in self.fills.items()}
+        arrays |= {"repeats": self.repeats, "counts": self.counts}
         if self.trials is not None and self.trials.found is None:
             arrays["trials.numbers"] = self.trials.numbers
             arrays["trials.seed"] = np.array([self.trials.seed])
@@ -170,7 +194,64 @@ class Uncertainty:
         if arrays["repeats"].shape != (count,) or not all(v.size for v in observed.values()):
             raise ValueError("the observed values do not fit the columns")
         trials = _restored_trials(starting(arrays, "trials."), count)
-        return cls(sampler, observed, arrays["repeats"], trials)
+        # Earlier model files have none of these.
+        shares = {int(j): values for j, values in starting(arrays, "shares.").items()}
+        counts = arrays.get("counts", np.full(count, np.inf))
+        fills = {int(j): values for j, values in starting(arrays, "fills.").items()}
+        sizes = dict(enumerate(model.features.n_categories))
+        sizes |= {j: values.size for j, values in observed.items()}
+        fits = counts.shape == (count,) and (counts >= 0).all() and set(fills) <= set(observed)
+        fits &= all(v.ndim == 2 and v.shape[0] == 2 for v in fills.values())
+        if not fits or any(v.shape != (sizes.get(j),) for j, v in shares.items()):
+            raise ValueError("the counts and fills do not fit the columns")
+        some = {j: Fills(*values) for j, values in fills.items()}
+        return cls(sampler, observed, arrays["repeats"], shares, counts, some, trials)
+
+
+def _with_guesses(model: GrapeModel, numbers: FloatArray, features: list[int]) -> FloatArray:
+    """Return rows with guesses where a feature has no value at all, as in rows that came later."""
+    if not features:
+        return numbers
+    schema = model.schema
+    names = [repr(schema.columns[schema.features[j]].name) for j in features]
+    warn(
+        f"The rows that the model was fitted to last have no value in {', '.join(names)}. Draws "
+        "and intervals go by what was guessed there, and vary too little."
+    )
+    guess, numbers = model.predict(numbers), numbers.copy()
+    for j in features:
+        chances = guess.chances.get(j)
+        numbers[:, j] = guess.value[:, j] if chances is None else chances.argmax(axis=1)
+    return numbers
+
+
+def shares_of(column: FloatArray, values: npt.NDArray[Any]) -> FloatArray:
+    """Return how frequent values are in a column, of what is not missing.
+
+    Examples
+    --------
+    >>> shares_of(np.array([1.0, np.nan, 3.0, 1.0]), np.array([1.0, 2.0, 3.0])).round(2)
+    array([0.67, 0.  , 0.33])
+    """
+    known = column[~np.isnan(column)]
+    counts = np.bincount(np.searchsorted(values, known), minlength=values.size)
+    return counts / max(1, known.size)
+
+
+def some_fills(model: GrapeModel, numbers: FloatArray, seed: int) -> dict[int, Fills]:
+    """Return what some missing cells are filled with, and how far apart votes on them are."""
+    holed = numbers[np.isnan(numbers[:, list(model.features.continuous)]).any(axis=1)]
+    if model.chain is None or not holed.shape[0]:
+        return {}
+    rows = some_rows(holed, FILLED_ROWS, np.random.default_rng(seed))
+    guess = model.predict(rows)
+    found = {}
+    for j in model.features.continuous:
+        if guess.spread is not None:
+            holes = np.isnan(rows[:, j]) & np.isfinite(guess.spread[:, j])
+            at = np.flatnonzero(holes)[:MOST_FILLS]
+            found[j] = Fills(guess.value[at, j], guess.spread[at, j])
+    return {j: fills for j, fills in found.items() if fills.guess.size}
 
 
 def _restored_trials(arrays: dict[str, npt.NDArray[Any]], count: int) -> FurtherTrials | None:

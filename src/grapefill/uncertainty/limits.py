@@ -11,7 +11,7 @@ import numpy as np
 
 from grapefill.errors import ConfigError
 from grapefill.table.kinds import Form, Kind
-from grapefill.uncertainty.belief import nearest
+from grapefill.uncertainty.quantiles import nearest
 
 if TYPE_CHECKING:
     from grapefill.table.arrays import BoolArray, FloatArray

@@ -14,8 +14,8 @@ from grapefill.errors import InputError
 from grapefill.table import Table
 from grapefill.table.grain import NANOSECONDS
 from grapefill.table.kinds import Form
-from grapefill.uncertainty.belief import GRID, quantile_grid, shortest
 from grapefill.uncertainty.cells import Beliefs
+from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid
 from grapefill.uncertainty.tables import check_count, check_coverage, seed_of
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def coverage_curves(imputer: UncertaintyMixin) -> dict[str, FloatArray]:
         grid = quantile_grid(column.mixture(column.cells, itself=True))
         slack, inside = 1e-9 * column.range, []
         for coverage in COVERAGES:
-            low, high = shortest(grid, beliefs.calibration.mass(float(coverage), at))
+            low, high = nested(grid, beliefs.calibration.mass(float(coverage), at))
             held = (low - slack <= column.truth) & (column.truth <= high + slack)
             inside.append(float(held.mean()))
         name = beliefs.model.schema.columns[beliefs.model.schema.features[feature]].name
@@ -203,7 +203,7 @@ def overimputation(imputer: UncertaintyMixin, *, coverage: float = 0.9) -> Figur
     def panel(axes: Any, feature: int) -> None:
         at, column = columns[feature]
         grid = quantile_grid(column.mixture(column.cells, itself=True))
-        low, high = shortest(grid, beliefs.calibration.mass(coverage, at))
+        low, high = nested(grid, beliefs.calibration.mass(coverage, at))
         middle = grid[:, GRID.size // 2]
         inside = (low <= column.truth) & (column.truth <= high)
         for mine, color, label in ((inside, OBSERVED, "inside"), (~inside, DRAWN, "outside")):

@@ -1,0 +1,114 @@
+"""How much of a belief an interval needs to hold the truth as often as it should.
+
+Held-out cells tell (split conformal prediction; Vovk et al.: Algorithmic learning in a random
+world, 2005). In a column there may be few of them, so those of all columns count a little, values
+count as often as they occur in the column, and what chance may do is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from grapefill.table.arrays import FloatArray, IntArray
+
+# How many cells those of all columns together count for.
+CALIBRATION_CELLS = 30
+# By how much the coverage is lowered, as a share of what may be outside.
+SMALLER = 0.35
+# Standard errors that are added to the coverage, as few cells of a column tell it.
+CAREFUL = 0.75
+# Where n cells of a column were observed, `CHANCE_CELLS * sqrt(coverage * (1 - coverage)) / n` is
+# added, a third of what may be outside at most: trials hold out some of them twice, and not many
+# more are missing.
+CHANCE_CELLS = 10.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Which mass an interval needs so that the truth is inside as often as it should be.
+
+    Parameters
+    ----------
+    needed : ndarray of shape (cells,)
+        For every held-out cell of all columns, the smallest mass that would have been enough.
+    column : ndarray of int, shape (cells,)
+        Whose cell it is.
+    weights : ndarray of shape (cells,)
+        How many cells it stands for.
+    n_observed : ndarray of shape (columns,)
+        How many cells of every column were observed.
+    """
+
+    needed: FloatArray
+    column: IntArray
+    weights: FloatArray
+    n_observed: FloatArray
+
+    def mass(self, coverage: float, column: int) -> float:
+        """Return the mass for a column."""
+        if not self.needed.size:
+            return coverage
+        outside = 1 - coverage
+        n_observed = max(1.0, float(self.n_observed[column]))
+        chance = CHANCE_CELLS * float(np.sqrt(coverage * outside)) / n_observed
+        # Errors get a little smaller after the trial.
+        coverage = coverage * (1 - SMALLER * outside) + min(chance, outside / 3)
+        mine = self.column == column
+        return min(1.0, shared_level(self.needed[mine], self.needed, coverage, self.weights[mine]))
+
+
+def as_frequent(codes: IntArray, shares: FloatArray) -> FloatArray:
+    """Return weights with which some cells have their values as often as they are known to occur.
+
+    Of few cells which happen to be held out, few may have a value that is frequent. If it is a hard
+    one to foretell they tell too good a story.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        Which value each of the cells has.
+    shares : ndarray
+        How frequent every value is.
+
+    Returns
+    -------
+    ndarray
+        On average 1. A value that hardly any cell has does not count as often as all the others.
+
+    Examples
+    --------
+    >>> as_frequent(np.array([0, 0, 0, 1]), np.array([0.5, 0.5])).round(2)
+    array([0.8, 0.8, 0.8, 1.6])
+    """
+    counts = np.bincount(codes, minlength=shares.size)
+    weights = ((codes.size * shares + 1) / (counts + 1))[codes]
+    scaled: FloatArray = weights * (codes.size / max(weights.sum(), 1e-300))
+    return scaled
+
+
+def shared_level(
+    own: FloatArray, everyone: FloatArray, coverage: float, counts: FloatArray | None = None
+) -> float:
+    """Return what a share of a column's cells does not exceed, as far as a few of them can tell.
+
+    The cells of all columns together count as `CALIBRATION_CELLS` more of its own, and one further
+    cell as infinite. A column's own cells may stand for several, or for less than one each.
+
+    Examples
+    --------
+    >>> shared_level(np.array([0.2, 0.3]), np.linspace(0, 1, 101), 0.5)
+    0.56
+    """
+    size = own.size + CALIBRATION_CELLS
+    # A few cells may happen to be easy.
+    level = coverage + CAREFUL * float(np.sqrt(coverage * (1 - coverage) / size))
+    values = np.concatenate([own, everyone])
+    each = np.ones(own.size) if counts is None else counts
+    weights = np.append(each, np.full(everyone.size, CALIBRATION_CELLS / everyone.size))
+    order = np.argsort(values)
+    reached = np.searchsorted(weights[order].cumsum(), min(1.0, level) * (size + 1) - 1e-9)
+    return float(np.append(values[order], np.inf)[reached])
