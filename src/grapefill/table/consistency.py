@@ -125,7 +125,7 @@ def _check_zone(column: Column, storage: Storage) -> None:
     now, advice = (
         ("has a time zone", "Convert it to times without one, in the zone of those at fit.")
         if storage.zoned
-        else ("has no time zone", "Say which one its times are in.")
+        else ("has no time zone", "Say which one its times are in, in text with Z for UTC.")
     )
     raise SchemaError(
         f"Column {column.name!r} {now} ({storage.dtype}), unlike at fit ({column.dtype}). {advice}"

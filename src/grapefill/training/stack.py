@@ -190,8 +190,7 @@ class Stack:
             tried=model.features.continuous,
             weights=self._weights,
         )
-        share = self.factor_shares
-        self.start = Guess(share * start.value + (1 - share) * value, start.chances)
+        self._blend_in(value, self.factor_shares)
 
     def _add_factors(self, shown: FloatArray, blend: Blend) -> None:
         """Blend the network with factors that were chosen before, if there are any."""
@@ -199,10 +198,14 @@ class Stack:
             return
         assert self.start is not None
         factors = self._fit_factors(shown, blend.linear.factors.loadings.shape[1])
-        value, share = self.start.value.copy(), blend.linear.shares
+        value = self.start.value.copy()
         value[:, factors.columns] = self.model.factor_values(factors, shown)
-        value = share * self.start.value + (1 - share) * value
-        self.start = Guess(value, self.start.chances)
+        self._blend_in(value, blend.linear.shares)
+
+    def _blend_in(self, value: FloatArray, share: FloatArray) -> None:
+        """Blend what the network says with values that factors predict."""
+        assert self.start is not None
+        self.start = Guess(share * self.start.value + (1 - share) * value, self.start.chances)
 
     def _fit_factors(self, numbers: FloatArray, rank: int) -> Factors:
         most = self.model.preset.factors.factor_rows
@@ -233,11 +236,7 @@ class Stack:
         model.trials = choice.trials
         model.chain = chain if any(chain.rounds) else None
 
-    def try_parts(
-        self,
-        history: History,
-        callbacks: Sequence[Callback] = (),
-    ) -> _Choice | None:
+    def try_parts(self, history: History, callbacks: Sequence[Callback] = ()) -> _Choice | None:
         """Try the trees on the held-out cells, which are kept in the model.
 
         Parameters
