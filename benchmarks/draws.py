@@ -1,9 +1,15 @@
-"""Draws: whether they keep correlations, and what they cost in time and memory beside a fill."""
+"""Draws: whether they keep correlations, and what they cost in time and memory beside a fill.
+
+How far off the correlations of drawn tables are has a floor: which values the missing cells had is
+chance, whoever draws them. Draws that were taught by the complete table show where it is.
+"""
 
 from __future__ import annotations
 
 import time
 import tracemalloc
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +17,10 @@ import pandas as pd
 
 from benchmarks.data import MIXED, UCI, as_numbers, load_table
 from benchmarks.results import ResultFile, markdown_table
+from benchmarks.rubin import MECHANISMS, MODELS, simulate
 from grapefill import GrapeImputer
 from grapefill.evaluate import draw_mask
+from grapefill.uncertainty.gibbs import fit_joint
 
 if TYPE_CHECKING:
     import argparse
@@ -21,12 +29,19 @@ RESULTS = ResultFile("draws", ("dataset", "preset", "seed"))
 MISSING = 0.3
 DRAWS = 20
 COST = "cost-10000x20"
+# The tables of the study of pooled coefficients.
+SIMULATED = {
+    f"{model}-{mechanism}-{rows}": {"model": model, "mechanism": mechanism, "rows": rows}
+    for rows in (300, 1_000, 3_000)
+    for model in MODELS
+    for mechanism in MECHANISMS
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
     sets = [*UCI, *MIXED, COST]
-    parser.add_argument("--datasets", nargs="+", default=sets, choices=sets)
+    parser.add_argument("--datasets", nargs="+", default=sets, choices=[*sets, *SIMULATED])
     parser.add_argument("--preset", default="fast", choices=["fast", "default"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[100])
     parser.add_argument("--table-only", action="store_true", help="print what was measured before")
@@ -49,21 +64,41 @@ def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
     seed = fields["seed"]
     if fields["dataset"] == COST:
         return _cost(fields["preset"], seed)
-    complete = load_table(fields["dataset"], data_dir)
-    missing = draw_mask(as_numbers(complete), MISSING, "mcar", seed=seed)
-    holed = complete.mask(missing)
+    if fields["dataset"] in SIMULATED:
+        complete, holed = simulate(SIMULATED[fields["dataset"]], seed)
+    else:
+        complete = load_table(fields["dataset"], data_dir)
+        holed = complete.mask(draw_mask(as_numbers(complete), MISSING, "mcar", seed=seed))
     imputer = GrapeImputer(fields["preset"], random_state=seed).fit(holed)
     truth = _correlations(as_numbers(complete))
-    draws = [
-        _correlations(as_numbers(drawn))
-        for drawn in imputer.sample_each(holed, DRAWS, random_state=seed)
-    ]
+    draws = _drawn(imputer, holed, seed)
     single = _gap(truth, _correlations(as_numbers(imputer.transform(holed))))
     return {
         "single": round(single, 5),
         "draws": round(float(np.mean([_gap(truth, each) for each in draws])), 5),
         "averaged": round(_gap(truth, np.mean(draws, axis=0)), 5),
+        "floor": round(
+            _gap(truth, np.mean(_drawn(_taught(imputer, complete, seed), holed, seed), 0)), 5
+        ),
     }
+
+
+def _drawn(imputer: GrapeImputer, holed: pd.DataFrame, seed: int) -> list[np.ndarray]:
+    """Return the correlations in every drawn table."""
+    return [
+        _correlations(as_numbers(drawn))
+        for drawn in imputer.sample_each(holed, DRAWS, random_state=seed)
+    ]
+
+
+def _taught(imputer: GrapeImputer, complete: pd.DataFrame, seed: int) -> GrapeImputer:
+    """Return the same imputer with draws that were learned from the complete table."""
+    taught, learned = copy(imputer), imputer.uncertainty_
+    assert learned is not None
+    assert imputer.model_ is not None
+    sampler = fit_joint(imputer.model_, imputer._encoded(complete)[1].numbers, seed=seed)
+    taught._draws = replace(learned, sampler=sampler)
+    return taught
 
 
 def _correlations(numbers: np.ndarray) -> np.ndarray:
@@ -109,16 +144,16 @@ def _cost(preset: str, seed: int) -> dict[str, Any]:
 
 def table(preset: str) -> str:
     """Return how far correlations are off in draws and in single fills."""
+    lines = [line for line in RESULTS.lines() if line["preset"] == preset and "single" in line]
+    names = ("single", "draws", "averaged", "floor")
     rows = [
         [
             line["dataset"],
             str(line["seed"]),
-            f"{line['single']:.4f}",
-            f"{line['draws']:.4f}",
-            f"{line['averaged']:.4f}",
+            *(f"{line[name]:.4f}" if name in line else "" for name in names),
             f"{line['averaged'] / line['single']:.2f}",
         ]
-        for line in RESULTS.lines()
-        if line["preset"] == preset and "single" in line
+        for line in lines
     ]
-    return markdown_table(["table", "seed", "single fill", "a draw", "all draws", "ratio"], rows)
+    head = ["table", "seed", "single fill", "a draw", "all draws", "taught by all cells", "ratio"]
+    return markdown_table(head, rows)
