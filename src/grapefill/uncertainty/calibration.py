@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 # How many cells those of all columns together count for.
 CALIBRATION_CELLS = 30
 # By how much the coverage is lowered, as a share of what may be outside.
-SMALLER = 0.35
+SMALLER = 0.45
 # Standard errors that are added to the coverage, as few cells of a column tell it.
 CAREFUL = 0.75
 # Where n cells of a column were observed, `CHANCE_CELLS * sqrt(coverage * (1 - coverage)) / n` is
 # added, a third of what may be outside at most: trials hold out some of them twice, and not many
 # more are missing.
-CHANCE_CELLS = 10.0
+CHANCE_CELLS = 15.0
 
 
 @dataclass(frozen=True)
