@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -354,6 +355,8 @@ def read_limits(text: str) -> tuple[str, tuple[float | None, float | None]]:
             raise ValueError
         low = float(lower) if lower.strip() else None
         high = float(upper) if upper.strip() else None
+        if not all(end is None or math.isfinite(end) for end in (low, high)):
+            raise ValueError
     except ValueError:
         raise ConfigError(
             f"{text!r} names no limits. Write it like age=0:120, or price=0: for one limit."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -76,15 +77,17 @@ class Plan:
         names = file.frame.column_names
         named: dict[str, list[str]] = {
             option: find_columns(getattr(columns, option), names, f"--{option}")
-            for option in ("categorical", "continuous", "ignore")
+            for option in ("categorical", "continuous", "ignore", "text")
         }
+        for name in named.pop("text"):
+            _require_text(file.frame[name], name)
         named["ordinal"] = []
         levels: dict[str, list[str]] = {}
         for given in columns.ordinal:
             name, equals, order = given.partition("=")
             if equals and given not in names:
                 (name,) = find_columns([name], names, "--ordinal")
-                levels[name] = [level.strip() for level in order.split(",")]
+                levels[name] = _read_levels(order)
                 twice = [level for level in levels[name] if levels[name].count(level) > 1]
                 if twice:
                     raise ConfigError(
@@ -104,9 +107,18 @@ class Plan:
                     )
         kinds = {n: "passthrough" if kind == "ignore" else kind for n, kind in options.items()}
         limits = columns.bounds if isinstance(columns, Columns) else ()
-        bounds = dict(_read_bounds(each, names) for each in limits)
-        for name in bounds:
+        bounds: dict[str, tuple[float | None, float | None]] = {}
+        for given in limits:
+            name, ends = _read_bounds(given, names)
+            if name in bounds:
+                raise ConfigError(
+                    f"--bounds names the column {name!r} twice. Give both ends at once, as in "
+                    f"{name}=0:10."
+                )
+            bounds[name] = ends
+        for name, ends in bounds.items():
             _require_numbers(file.frame[name], name)
+            _require_room(file.frame[name], name, ends)
             if kinds.get(name) == "passthrough":
                 raise ConfigError(
                     f"--bounds and --ignore both name the column {name!r}, which is not filled in "
@@ -187,11 +199,19 @@ class Plan:
         return cls({}, dict(plain.get("levels", {})), bounds)
 
 
-def text_columns(columns: Kinds) -> dict[str, str]:
+def text_columns(columns: Kinds) -> dict[str, Any]:
     """Return the types of columns that are to be read as text, before the file is."""
     names = [name for given in columns.text for name in (given, *given.split(","))]
-    names += [given.partition("=")[0] for given in columns.ordinal if "=" in given]
-    return {name.strip(): "text" for name in names}
+    types: dict[str, Any] = {name.strip(): "text" for name in names}
+    for given in columns.ordinal:
+        name, equals, order = given.partition("=")
+        if equals:
+            types[name.strip()] = {"type": "text", "levels": _read_levels(order)}
+    return types
+
+
+def _read_levels(given: str) -> list[str]:
+    return [level.strip() for level in given.split(",")]
 
 
 def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> list[str]:
@@ -288,11 +308,52 @@ def _require_numbers(column: Any, name: str) -> None:
         )
 
 
+def _require_text(column: Any, name: str) -> None:
+    """Refuse a column whose cells have a type of their own, as in Parquet files."""
+    pa: Any = import_module("pyarrow")
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+        raise ConfigError(
+            f"--text names the column {name!r}, whose cells are {kind} in the file and stay so. "
+            "Add --categorical instead if they are not to be filled in as numbers."
+        )
+
+
+def _require_room(column: Any, name: str, ends: tuple[float | None, float | None]) -> None:
+    """Refuse limits between which there is nothing that a column of integers can hold."""
+    pa: Any = import_module("pyarrow")
+    if not pa.types.is_integer(column.type):
+        return
+    low, high = (_whole(end, column, up=up) for end, up in zip(ends, (True, False), strict=True))
+    least, most = _range_of(column)
+    if max(low, least) > min(high, most):
+        raise ConfigError(
+            f"--bounds leaves no whole number for the column {name!r}, which holds nothing else. "
+            "Widen them."
+        )
+
+
+def _range_of(column: Any) -> tuple[int, int]:
+    """Return the least and the largest number that a column of integers can hold."""
+    import numpy as np
+
+    held = np.iinfo(column.type.to_pandas_dtype())
+    return int(held.min), int(held.max)
+
+
+def _whole(limit: float | None, column: Any, *, up: bool) -> int:
+    """Return the next integer inside a limit; without one, the last that a column can hold."""
+    if limit is None:
+        return _range_of(column)[0 if up else 1]
+    return math.ceil(limit) if up else math.floor(limit)
+
+
 def _scalar(limit: float, column: Any, *, up: bool) -> Any:
     """Return a limit as a value of a column; for integers the next one inside."""
     pa: Any = import_module("pyarrow")
-    if pa.types.is_integer(column.type):
-        import math
-
-        return pa.scalar(math.ceil(limit) if up else math.floor(limit), column.type)
-    return pa.scalar(limit, column.type)
+    if not pa.types.is_integer(column.type):
+        return pa.scalar(limit, column.type)
+    least, most = _range_of(column)
+    return pa.scalar(min(max(_whole(limit, column, up=up), least), most), column.type)

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -291,7 +292,10 @@ def pool_folder(
         )
     if len(paths) < 2:
         raise InputError(f"{folder} has 1 draw; pooling needs at least 2, better 20.")
-    tables = [open_table(str(path), reading, {}, terminal).frame.to_pandas() for path in paths]
+    frames = [open_table(str(path), reading, {}, terminal).frame for path in paths]
+    for path, frame in zip(paths, frames, strict=True):
+        _check_terms(frame, formula, str(path))
+    tables = [frame.to_pandas() for frame in frames]
     for path, table in zip(paths, tables, strict=True):
         if len(table) != len(tables[0]):
             raise InputError(
@@ -338,6 +342,23 @@ def pool_folder(
     if family == "logistic" and left in tables[0].columns:
         terminal.note(f"Of the column {left!r}, {_values_of(tables[0][left])[-1]} counts as 1.")
     return pooled
+
+
+def _check_terms(frame: Any, formula: str, path: str) -> None:
+    """Refuse columns in a formula that have no value, or dates, of which none is like another."""
+    pa: Any = import_module("pyarrow")
+    for name, column in zip(frame.column_names, frame.columns, strict=True):
+        if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", formula):
+            continue
+        if column.null_count == len(column):
+            raise InputError(
+                f"The column {name!r} of {path} has no value, so nothing depends on it."
+            )
+        if pa.types.is_temporal(column.type):
+            raise ConfigError(
+                f"The column {name!r} holds dates, of which the formula would make one category "
+                "each. Add a column of numbers, such as the year, to the draws instead."
+            )
 
 
 def _reason(error: Exception, table: Any) -> str:

@@ -94,7 +94,7 @@ def impute(
     report
         Write a page that shows what was filled in and how far to trust it, as HTML.
     indicator
-        Add columns that tell which cells were filled.
+        Add columns that tell which cells were missing.
     draws
         Draw that many tables besides, for multiple imputation with 'grapefill pool'.
     out_dir

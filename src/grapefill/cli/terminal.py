@@ -30,6 +30,7 @@ PHRASES = {
     "or say that the file has no line of names": "or add --no-header",
     "say that the file has no line of names": "add --no-header",
     "Say so if it is the other way round.": "Add --day-first or --month-first to say so.",
+    "Say so if they are values.": "If they are values, add --only-na.",
     "or name the delimiter if it is not": "or add --delimiter if it is not",
     "or turn quoting off if quotes are ordinary characters in this file": (
         "or add --no-quotes if quotes are ordinary characters in this file"
@@ -55,6 +56,9 @@ PHRASES = {
     "Input X contains infinity": "The table contains infinity",
     "by NaN if they stand for missing cells": "by empty cells if they stand for missing ones",
     "Choose one as load(path, device=...).": "Choose one with --device.",
+    "With add_indicator=True two": "With --indicator two",
+    "or set add_indicator=False": "or leave out --indicator",
+    "All known labels in y are": "All known labels are",
     "device=": "--device ",
 }
 # Where a message names the field of a class.

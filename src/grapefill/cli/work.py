@@ -44,9 +44,9 @@ _FORMATS = {
     "no_quotes": ("delimited",),
     "encoding": ("delimited", "json"),
     "no_header": ("delimited", "excel"),
-    "decimal": ("delimited", "excel"),
-    "day_first": ("delimited", "excel"),
-    "month_first": ("delimited", "excel"),
+    "decimal": ("delimited", "excel", "json"),
+    "day_first": ("delimited", "excel", "json"),
+    "month_first": ("delimited", "excel", "json"),
     "sheet": ("excel",),
 }
 _WORDS = {"delimited": "delimited text", "excel": "Excel workbooks", "json": "JSON lines"}

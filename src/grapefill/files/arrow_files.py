@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import InputError, OutputError
+from grapefill.files.cells.marks import spellings
 from grapefill.files.changes import apply_changes
 from grapefill.files.table_file import TableFile
 from grapefill.files.views import without_views
@@ -180,31 +181,43 @@ def without_marks(table: Any, marks: tuple[str, ...]) -> Any:
     Views of text become plain text, as little can be done with them otherwise.
     """
     table = without_views(table)
-    if not marks:
-        return table
-    for j, field in enumerate(table.schema):
+    for j, field in enumerate(table.schema if marks else ()):
         column, kind = table.column(j), field.type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        found = None
-        for mark in marks:
-            try:
-                value = pa.scalar(mark).cast(kind)
-            except pa.ArrowException:
-                continue
-            is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-            if not (pa.types.is_primitive(kind) or is_text):
-                continue
-            if pa.types.is_boolean(kind):
-                continue
-            plain = column.cast(kind) if kind != field.type else column
-            same = pc.fill_null(pc.equal(plain, value), False)
-            found = same if found is None else pc.or_(found, same)
+            column = column.cast(kind)
+        found = _where_marked(column, marks)
         if found is not None and pc.any(found).as_py():
-            plain = column.cast(kind) if kind != field.type else column
-            emptied = pc.if_else(found, pa.scalar(None, kind), plain)
+            emptied = pc.if_else(found, pa.scalar(None, kind), column)
             table = table.set_column(j, field, emptied.cast(field.type))
     return table
+
+
+def _where_marked(column: Any, marks: tuple[str, ...]) -> Any:
+    """Return where a column equals a mark, None if no cell of its type can."""
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        values = pa.array(sorted(spellings(marks)), type=kind)
+        return pc.is_in(pc.utf8_trim_whitespace(column), value_set=values)
+    if not pa.types.is_primitive(kind) or pa.types.is_boolean(kind):
+        return None
+    found = None
+    for mark in marks:
+        value = _as_type(mark.strip(), kind)
+        if value is not None:
+            same = pc.fill_null(pc.equal(column, value), False)
+            found = same if found is None else pc.or_(found, same)
+    return found
+
+
+def _as_type(mark: str, kind: Any) -> Any:
+    """Return a mark as a value of some type, None if it is none; -999.0 is an integer too."""
+    for read in (str, float):
+        try:
+            return pa.scalar(read(mark)).cast(kind)
+        except (pa.ArrowException, ValueError):
+            continue
+    return None
 
 
 def _compression_of(content: bytes, *, stream: bool) -> str | None:

@@ -27,7 +27,7 @@ __all__ = [
 
 # Rows that are in memory together, unless a row group has to be.
 BATCH_ROWS = 65_536
-SUFFIXES = (".parquet", ".pq")
+SUFFIXES = (".parquet", ".pq", ".parq")
 
 
 class BatchSource(Protocol):
@@ -100,8 +100,10 @@ class ParquetSource(_Pieces):
             if first is None:
                 first = schema
             elif schema.names != first.names:
+                same = sorted(schema.names) == sorted(first.names)
+                how = "its columns in another order" if same else "other columns"
                 raise InputError(
-                    f"{path!r} has other columns than {self.paths[0]!r}: {_listed(schema.names)} "
+                    f"{path!r} has {how} than {self.paths[0]!r}: {_listed(schema.names)} "
                     f"instead of {_listed(first.names)}. All files of a folder make one table."
                 )
             self._groups += [

@@ -7,18 +7,25 @@ import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from grapefill.errors import OutputError, warn
 from grapefill.files.cells.write import write_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from grapefill.files.places import Place
 
-__all__ = ["table_pieces"]
+__all__ = ["as_cell", "check_workbook", "table_pieces"]
 
 pa: Any = import_module("pyarrow")
+pc: Any = import_module("pyarrow.compute")
 
 _ROWS = 10_000
+# What a sheet of a workbook holds, names included; a cell of it; and an integer.
+_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
+_MOST_CHARACTERS = 32_767
+_LONG = 10**15
+_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
 
 
 def table_pieces(table: Any, target: Place) -> Iterable[bytes]:
@@ -95,16 +102,92 @@ def _json_lines(table: Any) -> Iterable[bytes]:
         yield ("\n".join(lines) + "\n").encode()
 
 
+def check_workbook(table: Any, name: str, where: Callable[[int], str]) -> None:
+    """Refuse a table that a workbook cannot hold as it is.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    name : str
+        What to call it in a message.
+    where : callable
+        Returns for a row what to call it in a message.
+
+    Raises
+    ------
+    OutputError
+        If it is too large, or a text too long or with characters that no workbook has.
+    """
+    if table.num_rows >= _MOST_ROWS or table.num_columns > _MOST_COLUMNS:
+        raise OutputError(
+            f"{name} has {table.num_rows:,} rows and {table.num_columns:,} columns. A sheet of a "
+            f"workbook holds {_MOST_ROWS - 1:,} and {_MOST_COLUMNS:,}. Choose another format."
+        )
+    for label, column in zip(table.column_names, table.columns, strict=True):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            continue
+        long = pc.greater(pc.utf8_length(column), _MOST_CHARACTERS)
+        strange = pc.match_substring_regex(column, _CONTROL)
+        for found, why in (
+            (long, f"has more than {_MOST_CHARACTERS:,} characters"),
+            (strange, "has control characters"),
+        ):
+            if pc.any(found).as_py():
+                row = pc.index(found, True).as_py()
+                raise OutputError(
+                    f"{where(row).capitalize()} of {name}, column {label!r}, {why}, which no cell "
+                    "of a workbook holds. Choose another format, or correct the cell."
+                )
+
+
+def as_cell(sheet: Any, value: Any) -> Any:
+    """Return a value as it goes into a workbook: text that begins like a formula stays text."""
+    if not (isinstance(value, str) and value.startswith("=")):
+        return value
+    cell = import_module("openpyxl.cell").WriteOnlyCell(sheet, value)
+    cell.data_type = "s"
+    return cell
+
+
 def _write_workbook(table: Any, buffer: io.BytesIO) -> None:
     openpyxl: Any = import_module("openpyxl")
+    _warn_of_changes(table)
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("Sheet1")
-    sheet.append(table.column_names)
+    sheet.append([as_cell(sheet, name) for name in table.column_names])
     for batch in table.to_batches(max_chunksize=_ROWS):
         columns = [_for_workbook(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
-            sheet.append(row)
+            sheet.append([as_cell(sheet, value) for value in row])
     book.save(buffer)
+
+
+def _warn_of_changes(table: Any) -> None:
+    """Tell what a workbook holds otherwise than the table does."""
+    columns = list(zip(table.column_names, table.columns, strict=True))
+    long = [name for name, column in columns if _has_long_integers(column)]
+    if long:
+        warn(
+            "Workbooks keep 15 digits of a number; those with more are written as text: "
+            + ", ".join(map(repr, long))
+            + "."
+        )
+    zoned = [n for n, c in columns if pa.types.is_timestamp(c.type) and c.type.tz is not None]
+    if zoned:
+        warn(
+            "Workbooks know no time zones; these times are written in UTC: "
+            + ", ".join(map(repr, zoned))
+            + "."
+        )
+
+
+def _has_long_integers(column: Any) -> bool:
+    """Whether there are integers that a workbook, which has floats only, would round."""
+    if not pa.types.is_integer(column.type):
+        return False
+    ends = pc.min_max(column).as_py()
+    return any(end is not None and abs(end) >= _LONG for end in ends.values())
 
 
 def _for_workbook(column: Any) -> list[Any]:
@@ -118,4 +201,7 @@ def _for_workbook(column: Any) -> list[Any]:
     plain = (bool, int, float, str, type(None))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return held
-    return [value if isinstance(value, plain) else str(value) for value in held]
+    held = [value if isinstance(value, plain) else str(value) for value in held]
+    if pa.types.is_integer(kind):
+        held = [str(v) if v is not None and abs(v) >= _LONG else v for v in held]
+    return held

@@ -16,7 +16,7 @@ import numpy as np
 from grapefill.errors import InputError, warn
 from grapefill.files.cells.formats import ColumnFormat
 from grapefill.files.cells.marks import AMONG_NUMBERS
-from grapefill.files.cells.numbers import decimals_of
+from grapefill.files.cells.numbers import describe_floats, rounded
 from grapefill.files.cells.read import Context, TypedColumn, arrow_type, read_columns
 from grapefill.files.cells.write import write_values
 from grapefill.files.changes import find_missing
@@ -76,10 +76,18 @@ class ExcelFile(TableFile):
             # In a single column an empty row is a hole.
             self.rows = list(range(self.rows[0], self.rows[-1] + 1))
         self.names = self._checked_names(names)
+        if options.header:
+            self._refuse_title(names)
         if not self.rows:
             raise InputError(f"{self._title} has names but no rows: there is nothing to fill.")
         self._header = first if options.header else None
         self._formulas = self._find_formulas()
+        self._covered = {
+            (row, column)
+            for area in self.sheet.merged_cells.ranges
+            for row, column in area.cells
+            if (row, column) != (area.min_row, area.min_col)
+        }
         columns = self._read_columns()
         self.frame = pa.table([column.values for column in columns], names=list(self.names))
         self.formats = {
@@ -140,24 +148,42 @@ class ExcelFile(TableFile):
         return {(cell.row, cell.column) for cell in cells if cell.data_type == "f"}
 
     def _find_locked(self) -> dict[int, Bools]:
-        """Return where columns have a formula without a result: missing, but never to be filled."""
-        locked = {}
+        """Return where cells are missing but never to be filled.
+
+        They hold a formula without a result, or another cell covers them.
+        """
+        formulas = self._missing_among(self._formulas)
+        if formulas:
+            warn(
+                f"Cells of {self.name} hold a formula that has no result, or an error: "
+                f"{self._counts(formulas)}. The formulas stay and no value is filled in. If they "
+                "should count as values, open the workbook in Excel or LibreOffice, save it there, "
+                "and try again."
+            )
+        covered = self._missing_among(self._covered)
+        if covered:
+            warn(
+                f"Cells of {self.name} are merged with others and hold no value of their own: "
+                f"{self._counts(covered)}. They stay so. Split them in Excel or LibreOffice if "
+                "they are to be filled in."
+            )
+        return self._missing_among(self._formulas | self._covered)
+
+    def _missing_among(self, cells: set[tuple[int, int]]) -> dict[int, Bools]:
+        """Return which of some cells are missing, by column."""
+        found = {}
         for j in range(len(self.names)):
             column = self.first_column + j
-            formula = np.array([(row, column) in self._formulas for row in self.rows])
-            if (found := formula & find_missing(self.frame.column(j))).any():
-                locked[j] = found
-        if locked:
-            counts = ", ".join(f"{int(v.sum()):,} in {self.names[j]!r}" for j, v in locked.items())
-            warn(
-                f"Cells of {self.name} hold a formula that has no result, or an error: {counts}. "
-                "The formulas stay and no value is filled in. If they should count as values, "
-                "open the workbook in Excel or LibreOffice, save it there, and try again."
-            )
-        return locked
+            here = np.array([(row, column) in cells for row in self.rows])
+            if (here := here & find_missing(self.frame.column(j))).any():
+                found[j] = here
+        return found
+
+    def _counts(self, cells: dict[int, Bools]) -> str:
+        return ", ".join(f"{int(v.sum()):,} in {self.names[j]!r}" for j, v in cells.items())
 
     def as_written(self, table: Any) -> Any:
-        """Return a filled table whose cells are empty where the file holds a formula."""
+        """Return a filled table whose cells are empty where the file has no place for values."""
         places = {name: at for at, name in enumerate(table.column_names)}
         for j, locked in self._locked.items():
             at = places.get(self.names[j])
@@ -168,7 +194,7 @@ class ExcelFile(TableFile):
         return table
 
     def _allowed(self, changes: Changes) -> Changes:
-        """Leave the cells with a formula as they are."""
+        """Leave the cells with a formula, and those that others cover, as they are."""
         filled = {}
         for j, (mask, values) in changes.filled.items():
             free = ~self._locked[j] if j in self._locked else np.ones_like(mask)
@@ -191,6 +217,19 @@ class ExcelFile(TableFile):
             )
         return tuple(names)
 
+    def _refuse_title(self, names: Sequence[Any]) -> None:
+        """Refuse a first row that names few columns, if the next looks like the real names."""
+        if not self.rows or 2 * sum(not _is_blank(name) for name in names) > len(names):
+            return
+        below = [
+            self.sheet.cell(self.rows[0], self.first_column + j).value for j in range(len(names))
+        ]
+        if all(isinstance(cell, str) and cell.strip() for cell in below):
+            raise InputError(
+                f"The first row of {self._title} names few of its {len(names)} columns, and "
+                f"{self.where(0)} looks like the names. Delete the rows above it, in a copy."
+            )
+
     def _read_columns(self) -> list[TypedColumn]:
         """Give every column its type: that of its cells, or for cells of text what it says."""
         columns: list[TypedColumn | None] = []
@@ -202,7 +241,9 @@ class ExcelFile(TableFile):
             columns.append(column)
             if column is None:
                 names.append(name)
-                texts.append(pa.chunked_array([pa.array(self._texts(cells), type=pa.string())]))
+                levels = () if expected is None else expected.levels
+                found = pa.array(self._texts(cells, levels), type=pa.string())
+                texts.append(pa.chunked_array([found]))
         context = Context(
             self.name,
             self.where,
@@ -234,13 +275,13 @@ class ExcelFile(TableFile):
             return _dates(values)
         return None
 
-    def _texts(self, cells: list[Any]) -> list[str | None]:
-        marks = self.options.marks
+    def _texts(self, cells: list[Any], levels: Sequence[str]) -> list[str | None]:
+        marks = self.options.marks - set(levels)
         return [None if _is_mark(cell, marks) else str(cell).strip() for cell in cells]
 
     def _whole(self, changes: Changes) -> Any:
         """Return all columns; another format holds no formulas."""
-        if self._locked:
+        if self._missing_among(self._formulas):
             warn(
                 f"Formulas of {self.name} that have no result cannot be written in another format: "
                 "their cells are empty there."
@@ -262,18 +303,18 @@ class ExcelFile(TableFile):
                 cell = sheet.cell(row, column)
                 if cell.number_format == "General" and style is not None:
                     cell.number_format = style
-                cell.value = value
+                _put(cell, value)
         for j, mask in changes.erased.items():
             for row in _chosen(self.rows, mask):
                 sheet.cell(row, self.first_column + j).value = None
-        # Formulas without a result may stand beside the table.
-        last = max((column for _, column in self._formulas), default=0)
+        # Formulas without a result, and merged cells, may stand beside the table.
+        last = max((column for _, column in self._formulas | self._covered), default=0)
         for at, (name, added) in enumerate(changes.added):
             column = max(self.first_column + len(self.names), last + 1) + at
             if self._header is not None:
                 sheet.cell(self._header, column).value = name
             for row, value in zip(self.rows, added.to_pylist(), strict=True):
-                sheet.cell(row, column).value = int(value) if isinstance(value, bool) else value
+                _put(sheet.cell(row, column), int(value) if isinstance(value, bool) else value)
         buffer = io.BytesIO()
         self.book.save(buffer)
         return [buffer.getvalue()]
@@ -309,6 +350,19 @@ class ExcelFile(TableFile):
                 f"The copy of {self.name} will lack its {', '.join(lost)}: cells, formats and "
                 "formulas are kept, these are not. The file itself stays as it is."
             )
+        if self._formulas:
+            warn(
+                f"The copy of {self.name} has its formulas without results. Excel and LibreOffice "
+                "work them out when they open it; other programs see empty cells until it was "
+                "saved there once."
+            )
+
+
+def _put(cell: Any, value: Any) -> None:
+    """Write a value into a cell; text that begins like a formula stays text."""
+    cell.value = value
+    if isinstance(value, str) and value.startswith("="):
+        cell.data_type = "s"
 
 
 def _chosen(rows: Sequence[int], mask: Any) -> list[int]:
@@ -338,8 +392,7 @@ def _numbers(values: list[Any], expected: ColumnFormat | None) -> TypedColumn:
     if whole and (expected is None or expected.type != "decimal"):
         integers = [None if value is None else int(value) for value in values]
         return _column(integers, pa.int64(), ColumnFormat("integer"))
-    decimals = decimals_of(map(float, observed))
-    shape = ColumnFormat("decimal", decimals=decimals, fixed=False)
+    shape = describe_floats(map(float, observed), expected)
     floats = [None if value is None else float(value) for value in values]
     return _column(floats, pa.float64(), shape)
 
@@ -364,5 +417,5 @@ def _for_cells(values: Any, shape: ColumnFormat, *, text: bool) -> list[Any]:
     if text or shape.type == "text":
         return list(write_values(values, shape))
     if pa.types.is_floating(values.type):
-        return [round(value, shape.decimals) for value in values.to_pylist()]
+        return [rounded(value, shape) for value in values.to_pylist()]
     return list(values.to_pylist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from importlib import import_module
 from json.decoder import JSONDecodeError
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ import numpy as np
 
 from grapefill.errors import InputError, warn
 from grapefill.files.cells.formats import ColumnFormat
-from grapefill.files.cells.numbers import decimals_of
+from grapefill.files.cells.marks import spellings
+from grapefill.files.cells.numbers import describe_floats, rounded
 from grapefill.files.cells.read import Context, TypedColumn, arrow_type, read_columns
 from grapefill.files.cells.write import write_values
 from grapefill.files.table_file import TableFile
@@ -32,6 +34,7 @@ pa: Any = import_module("pyarrow")
 _DECODER = json.JSONDecoder()
 _SPACE = " \t\r\n"
 _LINES = 10_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class JsonLinesFile(TableFile):
@@ -103,6 +106,11 @@ class JsonLinesFile(TableFile):
                 f"Line {number + 1} of {self.name} is not an object in braces."
                 + (hint if isinstance(row, list) else "")
             )
+        if "\\u" in line and _SURROGATE.search(json.dumps(row, ensure_ascii=False)):
+            raise InputError(
+                f"Line {number + 1} of {self.name} holds half of a character, such as '\\ud800' "
+                "without its other half. Correct the text."
+            )
         return row
 
     def _typed(self, columns: dict[str, list[Any]]) -> dict[str, TypedColumn]:
@@ -111,7 +119,7 @@ class JsonLinesFile(TableFile):
         texts, names = [], []
         self._nested: dict[str, int] = {}
         self._mixed: set[str] = set()
-        marks = set(self.options.na)
+        marks = spellings(self.options.na)
         for place, (name, found) in enumerate(columns.items()):
             values = [None if _is_mark(value, marks) else value for value in found]
             kinds = {type(value) for value in values if value is not None}
@@ -134,7 +142,14 @@ class JsonLinesFile(TableFile):
             )
         self._texts = set(names) - self._mixed
         expected = dict(self.options.types) | {n: ColumnFormat("text") for n in self._mixed}
-        context = Context(self.name, self.where, expected=expected, usual_marks=False)
+        context = Context(
+            self.name,
+            self.where,
+            expected=expected,
+            decimal=self.options.decimal,
+            day_first=self.options.day_first,
+            usual_marks=False,
+        )
         read = iter(read_columns(names, texts, context))
         return {name: next(read) if c is None else c for name, c in result.items()}
 
@@ -146,6 +161,8 @@ class JsonLinesFile(TableFile):
             nulls = pa.chunked_array([pa.nulls(len(values), type=kind)])
             return TypedColumn(nulls, expected or ColumnFormat("empty"))
         wanted = None if expected is None else expected.type
+        if wanted == "text":
+            return None
         if kinds <= {bool}:
             return TypedColumn(pa.chunked_array([pa.array(values)]), ColumnFormat("boolean"))
         small = (
@@ -155,9 +172,15 @@ class JsonLinesFile(TableFile):
             column = pa.array(values, type=pa.int64())
             return TypedColumn(pa.chunked_array([column]), ColumnFormat("integer"))
         if kinds <= {int, float} and small:
+            endless = (row for row, value in enumerate(values) if value in (math.inf, -math.inf))
+            if (row := next(endless, None)) is not None:
+                raise InputError(
+                    f"{self.where(row).capitalize()} of {self.name}, column {name!r}, is infinite. "
+                    "Correct the cell, or write null if it stands for a missing one."
+                )
             floats = [None if value is None else float(value) for value in values]
             column = pa.array(floats, type=pa.float64(), from_pandas=True)
-            shape = ColumnFormat("decimal", decimals=decimals_of(filter(None, floats)), fixed=False)
+            shape = describe_floats([value for value in floats if value is not None], expected)
             return TypedColumn(pa.chunked_array([column]), shape)
         return None
 
@@ -194,12 +217,13 @@ class JsonLinesFile(TableFile):
 
     def _as_values(self, name: str, values: Any) -> list[str]:
         """Return new values as JSON, numbers with as many digits as the column has."""
-        written = write_values(values, self.formats[name])
+        shape = self.formats[name]
+        if pa.types.is_floating(values.type) and name not in self._texts:
+            # A column of decimals stays one: 2.0, not 2.
+            return [repr(rounded(value, shape)) for value in values.to_pylist()]
+        written = write_values(values, shape)
         if name in self._texts:
             return [json.dumps(text, ensure_ascii=False) for text in written]
-        if pa.types.is_floating(values.type):
-            # A column of decimals stays one: 2.0, not 2.
-            return [text if "." in text else f"{text}.0" for text in written]
         if name in self._mixed or not pa.types.is_string(values.type):
             return written
         return [json.dumps(text, ensure_ascii=False) for text in written]
@@ -269,12 +293,12 @@ def _skip(line: str, at: int) -> int:
     return at
 
 
-def _is_mark(value: Any, marks: set[str]) -> bool:
+def _is_mark(value: Any, marks: frozenset[str]) -> bool:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return True
     if not marks or isinstance(value, bool):
         return False
-    return (value if isinstance(value, str) else str(value)) in marks
+    return (value.strip() if isinstance(value, str) else str(value)) in marks
 
 
 def _as_json(value: Any) -> str | None:

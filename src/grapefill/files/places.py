@@ -44,6 +44,7 @@ _FORMATS: dict[str, Format] = {
     ".data": "delimited",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".parq": "parquet",
     ".feather": "arrow",
     ".arrow": "arrow",
     ".arrows": "arrow",

@@ -141,7 +141,7 @@ class TableFile(ABC):
         Raises
         ------
         OutputError
-            If its suffix is none that this file can be written as.
+            If its suffix is none that this file can be written as, or that format cannot hold it.
         """
         target = Place.at(path)
         if target.path == STANDARD:
@@ -154,6 +154,10 @@ class TableFile(ABC):
                 f"Cannot tell what {target.path!r} should be from its suffix {target.suffix!r}. "
                 f"Name it like the input, with {self.place.suffix or '.csv'!r} at the end."
             )
+        if target.format == "excel" and self.place.format != "excel":
+            from grapefill.files.convert import check_workbook
+
+            check_workbook(self.frame, self.name, self.where)
         return target
 
 
@@ -228,7 +232,8 @@ def read_options(
         for name, one in (types or {}).items()
     }
     if "na" in options:
-        options["na"] = tuple(options["na"])
+        na = options["na"]
+        options["na"] = (na,) if isinstance(na, str) else tuple(map(str, na))
     return ReadOptions(**options, types=known)
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from grapefill._version import __version__
+from grapefill.errors import ConfigError
 from grapefill.table import Kind, Table
 from grapefill.table.text import describe_error
 from grapefill.training.parameters import to_plain
@@ -180,6 +182,14 @@ def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
     title : str
         What the table is called.
     """
+    from grapefill.imputer import GrapeImputer
+
+    if not isinstance(imputer, GrapeImputer):
+        raise ConfigError(
+            f"A report is about a GrapeImputer and the table it fills, not about a "
+            f"{type(imputer).__name__}."
+        )
+    check_is_fitted(imputer)
     table = Table.wrap(X, missing_values=imputer.missing_values)
     schema, model = imputer.schema_, imputer.model_
     encoded = schema.encode(table, warn=False)

@@ -257,6 +257,10 @@ def _refuse(X: Any) -> None:
             "Sparse data was passed, but dense data is required: in a sparse matrix a hole and "
             "a zero look the same. Use '.toarray()' to convert to a dense numpy array."
         )
+    if type(X).__name__ == "RecordBatch" and type(X).__module__.startswith("pyarrow"):
+        raise InputError(
+            "A pyarrow RecordBatch is only a part of a table. Pass pyarrow.Table.from_batches([X])."
+        )
     if isinstance(X, np.ma.MaskedArray):
         raise InputError(
             "Masked arrays are not read. Pass X.astype(float).filled(np.nan), so that masked "

@@ -107,6 +107,11 @@ class Checkpoint:
         try:
             file = read_model(self.path)
         except ModelFileError as error:
+            if not _may_be_ours(self.path):
+                raise ModelFileError(
+                    f"{str(self.path)!r} is not a checkpoint, and is left as it is. Give another "
+                    "file for checkpoints."
+                ) from error
             warn(f"The checkpoint cannot be used and training starts afresh: {error}")
             return None
         if file.estimator != KIND:
@@ -127,6 +132,13 @@ class Checkpoint:
         """Remove the file, unless the caller does."""
         if not self.file.keep:
             self.path.unlink(missing_ok=True)
+
+
+def _may_be_ours(path: Path) -> bool:
+    """Whether a file that cannot be read begins like one of ours, or is empty."""
+    with path.open("rb") as file:
+        head = file.read(4_096)
+    return not head or (head[8:9] == b"{" and b"grapefill" in head)
 
 
 def fingerprint_of(numbers: FloatArray, preset: Preset, *further: Any) -> str:

@@ -43,6 +43,8 @@ class ColumnFormat:
         Whether the cells have quotes around them even where they need none.
     padding : str
         Space in front of the cells.
+    levels : tuple of str
+        Texts that are values of this column even where they stand for missing cells in others.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class ColumnFormat:
     words: tuple[str, str] = ("true", "false")
     quoted: bool = False
     padding: str = ""
+    levels: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -75,9 +78,7 @@ class ColumnFormat:
         """Return plain JSON values, only those that differ from the usual ones."""
         usual = ColumnFormat(self.type)
         plain = {k: v for k, v in asdict(self).items() if k == "type" or v != getattr(usual, k)}
-        if "words" in plain:
-            plain["words"] = list(plain["words"])
-        return plain
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any] | str) -> ColumnFormat:
@@ -96,6 +97,5 @@ class ColumnFormat:
             raise InputError(
                 f"A column cannot be read as {values.get('type')!r}. Choose one of {choices}."
             )
-        if "words" in values:
-            values["words"] = tuple(values["words"])
+        values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
         return cls(**values)

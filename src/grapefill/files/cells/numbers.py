@@ -5,21 +5,32 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grapefill.files.cells.formats import ColumnFormat
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
-    from grapefill.files.cells.formats import ColumnFormat
-
-__all__ = ["STYLES", "Numbers", "Style", "describe_numbers", "read_numbers", "write_numbers"]
+__all__ = [
+    "ENOUGH",
+    "STYLES",
+    "Numbers",
+    "Style",
+    "describe_floats",
+    "describe_numbers",
+    "read_numbers",
+    "rounded",
+    "write_numbers",
+]
 
 pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
@@ -29,7 +40,10 @@ _APOSTROPHES = "'\u2019"
 _EXACT = 2.0**53
 # A column with this share of its fractions that short is written that short.
 _USUAL = 0.9
-_MOST_DECIMALS = 17
+# More digits than that a float may not have; what it has besides is written as zeros.
+_FEW_DECIMALS = 15
+ENOUGH = 20
+"""With fewer cells than that, the column at fit tells better how numbers are written."""
 
 
 @dataclass(frozen=True)
@@ -223,8 +237,8 @@ def describe_numbers(sample: Sequence[str], style: Style) -> dict[str, Any]:
     """
     exponents = [text for text in sample if "e" in text or "E" in text]
     usual_exponent = len(exponents) > len(sample) / 2
-    shown = [t for t in sample if ("e" in t.lower()) == usual_exponent]
-    counts = Counter(_decimals(text, style.decimal) for text in shown)
+    shown = exponents if usual_exponent else sample
+    counts = Counter(_decimals(text, style.decimal, plain=not usual_exponent) for text in shown)
     positive = [text for text in sample if not text.startswith("-")]
     return {
         "decimal": style.decimal,
@@ -236,9 +250,11 @@ def describe_numbers(sample: Sequence[str], style: Style) -> dict[str, Any]:
     }
 
 
-def _decimals(text: str, mark: str) -> int:
-    mantissa = re.split("[eE]", text)[0]
-    return len(mantissa.partition(mark)[2])
+def _decimals(text: str, mark: str, *, plain: bool) -> int:
+    """Return the digits after the decimal mark, or those of the number without an exponent."""
+    mantissa, *power = re.split("[eE]", text)
+    digits = len(mantissa.partition(mark)[2])
+    return max(0, digits - int(power[0])) if plain and power else digits
 
 
 def _usual_decimals(counts: Counter[int]) -> int:
@@ -248,7 +264,7 @@ def _usual_decimals(counts: Counter[int]) -> int:
     for digits in sorted(digits for digits in counts if digits):
         covered += counts[digits]
         if covered >= _USUAL * fractions:
-            return min(digits, _MOST_DECIMALS)
+            return digits
     return 0
 
 
@@ -262,16 +278,33 @@ def _usual_exponent(texts: Sequence[str]) -> str:
     return Counter(re.sub("[0-9]", "0", power) for power in powers).most_common(1)[0][0]
 
 
-def decimals_of(values: Iterable[float]) -> int:
-    """Return the decimals that most of some floats have.
+def describe_floats(values: Iterable[float], expected: ColumnFormat | None = None) -> ColumnFormat:
+    """Return how floats are written, in a file whose cells are numbers and not text.
+
+    Parameters
+    ----------
+    values : iterable of float
+        Those that are there.
+    expected : ColumnFormat or None
+        What the column was before. It counts where there are few values.
 
     Examples
     --------
-    >>> decimals_of([1.5, 2.25, 3.0]), decimals_of([0.1] * 20 + [0.1 + 0.2])
-    (2, 1)
+    >>> describe_floats([1.5, 2.25, 3.0]).decimals, describe_floats([3e-07, 1e-06]).decimals
+    (2, 7)
     """
-    counts = Counter(len(repr(value).partition(".")[2]) for value in values if value % 1)
-    return _usual_decimals(counts)
+    known = list(values)
+    if expected is not None and expected.type == "decimal" and len(known) < ENOUGH:
+        return replace(expected, decimal=".", thousands="", plus=False, fixed=False)
+    counts = Counter(_decimals(repr(value), ".", plain=True) for value in known if value % 1)
+    return ColumnFormat("decimal", decimals=_usual_decimals(counts), fixed=False)
+
+
+def rounded(value: float, shape: ColumnFormat) -> float:
+    """Return a number with as many digits as others of its column have."""
+    if shape.exponent:
+        return float(f"{value:.{shape.decimals}e}")
+    return round(value, shape.decimals)
 
 
 def write_numbers(values: Sequence[float], shape: ColumnFormat) -> list[str]:
@@ -294,6 +327,8 @@ def write_numbers(values: Sequence[float], shape: ColumnFormat) -> list[str]:
             zeros = "." + "0" * shape.decimals if shape.decimals else ""
             pattern = f"{{:{group}d}}{zeros}"
             values = [round(value) for value in values]
+        elif shape.decimals > _FEW_DECIMALS:
+            values = [Decimal(repr(value)) for value in values]  # type: ignore[misc]
         texts = [pattern.format(value) for value in values]
         zero = pattern.format(0)
         texts = [zero if text == f"-{zero}" else text for text in texts]

@@ -30,7 +30,7 @@ from grapefill.errors import InputError, warn
 from grapefill.files.cells.dates import guess_layouts, read_dates, type_of, usual_offset
 from grapefill.files.cells.formats import ColumnFormat
 from grapefill.files.cells.marks import AMONG_NUMBERS
-from grapefill.files.cells.numbers import STYLES, Style, describe_numbers, read_numbers
+from grapefill.files.cells.numbers import ENOUGH, STYLES, Style, describe_numbers, read_numbers
 from grapefill.files.cells.words import describe_words, read_words
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ _SAMPLE = 1_000
 _MOSTLY = 0.75
 # What may stand around a number: percent, currencies, parentheses, another minus, spaces.
 _SIGNS = "%\u2030$€£¥₹()\u2212 \u00a0\u202f"
-# With fewer cells than that, the column at fit tells better how numbers are written.
-_ENOUGH = 20
 _EARLIEST, _LATEST = -62_000, 84_000  # days: the years 1800 to 2200
 
 
@@ -195,7 +193,7 @@ class _Reader:
                 self._warn_of_signs()
             return found
         if expected.type == "text":
-            return [self._text()]
+            return [TypedColumn(self.texts, ColumnFormat("text", levels=expected.levels))]
         if not self.observed:
             values = pa.nulls(len(self.texts), type=arrow_type(expected))
             return [TypedColumn(pa.chunked_array([values]), expected)]
@@ -283,7 +281,9 @@ class _Reader:
         if bad is None:
             return True
         strange = pc.unique(self.texts.filter(pa.array(bad))).to_pylist()
-        if set(strange) <= self.marks and bad.sum() < self.observed:
+        # Of a column that is nothing but marks, somebody must have said what it holds.
+        known = self.name in self.context.expected
+        if set(strange) <= self.marks and (known or bad.sum() < self.observed):
             return True
         if self.almost is None or bad.sum() < self.almost[1].sum():
             self.almost = (what, bad)
@@ -305,7 +305,7 @@ class _Reader:
         """Return a column as wide as it was at fit, and written so if it has few cells itself."""
         if expected.type != "decimal":
             return column
-        few = self.observed < _ENOUGH and column.format.decimal == expected.decimal
+        few = self.observed < ENOUGH and column.format.decimal == expected.decimal
         shape = expected if few else replace(column.format, type="decimal")
         return TypedColumn(column.values.cast(pa.float64()), shape)
 

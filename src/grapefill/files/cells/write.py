@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from grapefill.files.cells.dates import write_dates
-from grapefill.files.cells.numbers import write_numbers
+from grapefill.files.cells.numbers import rounded, write_numbers
 
 if TYPE_CHECKING:
     from grapefill.files.cells.formats import ColumnFormat
@@ -67,9 +66,7 @@ def round_values(values: Any, shape: ColumnFormat | None) -> Any:
     """
     if shape is None or shape.family != "number" or not pa.types.is_floating(values.type):
         return values
-    plain = replace(shape, decimal=".", thousands="")
-    written = iter(write_numbers(values.drop_null().to_pylist(), plain))
-    new = [float(next(written)) if there else None for there in values.is_valid().to_pylist()]
+    new = [None if value is None else rounded(value, shape) for value in values.to_pylist()]
     return pa.array(new, type=values.type)
 
 

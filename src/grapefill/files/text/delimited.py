@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +82,7 @@ class DelimitedFile(TableFile):
             )
             for j, (name, column) in enumerate(zip(self.names, columns, strict=True))
         }
+        self._warn_of_words()
 
     def where(self, row: int) -> str:
         """Return the line of a row, as a text editor shows it."""
@@ -125,11 +126,17 @@ class DelimitedFile(TableFile):
         """Return the columns as text, and find out how they are quoted."""
         parts: list[list[Any]] = [[] for _ in self.names]
         marks = options.marks
+        levels = {
+            j: options.types[name].levels
+            for j, name in enumerate(self.names)
+            if name in options.types and options.types[name].levels
+        }
         self._quoted = np.ones(len(self.names), dtype=bool)
         self._padding: list[str | None] = [None] * len(self.names)
         self._hole = ""
+        self._marked = [_Marked() for _ in self.names]
         for rows in self._rows():
-            columns, missing = column_texts(flat_texts(rows), len(self.names), marks)
+            columns, missing = column_texts(flat_texts(rows), len(self.names), marks, levels)
             self._look_at_cells(rows, missing)
             for part, column in zip(parts, columns, strict=True):
                 part.append(column)
@@ -149,6 +156,11 @@ class DelimitedFile(TableFile):
             self._quoted &= missing.all(axis=0)
         if not self._hole and missing.any():
             self._hole = _cell_text(rows, int(np.flatnonzero(missing)[0]))
+        blank = (rows.starts == rows.ends).reshape(missing.shape)
+        for j in np.flatnonzero((missing & ~blank).any(axis=0)).tolist():
+            self._marked[j].note(rows, j, missing[:, j] & ~blank[:, j])
+        for j in np.flatnonzero((missing & blank).any(axis=0)).tolist():
+            self._marked[j].beside_blanks = True
         for j, padding in enumerate(self._padding):
             if padding is None and not missing[:, j].all():
                 row = int(np.argmin(missing[:, j]))
@@ -156,6 +168,17 @@ class DelimitedFile(TableFile):
                 self._padding[j] = text[: len(text) - len(text.lstrip())]
                 # Of cells that begin with space, the first one stands for all.
                 self._quoted[j] &= quote is not None and text.lstrip()[0] == self.dialect.quote
+
+    def _warn_of_words(self) -> None:
+        """Warn of words like ``None`` among others, where missing cells are empty."""
+        for name, marked in zip(self.names, self._marked, strict=True):
+            if self.formats[name].type == "text" and marked.is_doubtful:
+                cells = "1 cell is" if marked.count == 1 else f"{marked.count:,} cells are"
+                warn(
+                    f"Column {name!r} of {self.name} has empty cells and words like "
+                    f"{marked.text!r}, which stand for missing cells too: {cells} taken so. Say so "
+                    "if they are values."
+                )
 
     def _pieces(self, changes: Changes) -> Iterator[bytes]:
         texts = self._new_texts(changes)
@@ -281,6 +304,36 @@ class DelimitedFile(TableFile):
             yield self.encoding.encode(piece)
             done = stop
         yield self.encoding.encode(self.content[done:])
+
+
+@dataclass
+class _Marked:
+    """Words in a column that are taken for missing cells.
+
+    Parameters
+    ----------
+    text : str
+        The first of them.
+    count : int
+        How many cells have one.
+    beside_blanks : bool
+        Whether there are cells with nothing at all, too.
+    """
+
+    text: str = ""
+    count: int = 0
+    beside_blanks: bool = False
+
+    def note(self, rows: Rows, column: int, cells: Bools) -> None:
+        """Look at some of the cells."""
+        first = int(np.argmax(cells)) * rows.columns + column
+        self.text = self.text or _cell_text(rows, first).strip(" \"'")
+        self.count += int(cells.sum())
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the words may be values: those who leave cells empty need no word for it."""
+        return self.beside_blanks and any(map(str.isalpha, self.text))
 
 
 class _Order:

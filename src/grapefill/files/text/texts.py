@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from grapefill.files.text.tokens import Bools, Bytes, Integers, Rows
 
@@ -66,7 +66,9 @@ def _inside_cells(rows: Rows) -> Bools:
     return inside
 
 
-def column_texts(texts: Any, columns: int, marks: Collection[str]) -> tuple[list[Any], Bools]:
+def column_texts(
+    texts: Any, columns: int, marks: Collection[str], levels: Mapping[int, Collection[str]]
+) -> tuple[list[Any], Bools]:
     """Return one array per column, null where the text is one of the marks for missing.
 
     Parameters
@@ -77,6 +79,8 @@ def column_texts(texts: Any, columns: int, marks: Collection[str]) -> tuple[list
         Cells per row.
     marks : collection of str
         The marks.
+    levels : mapping of int to collection of str
+        Texts that are none in some columns.
 
     Returns
     -------
@@ -84,6 +88,9 @@ def column_texts(texts: Any, columns: int, marks: Collection[str]) -> tuple[list
     missing : ndarray of bool, shape (rows, columns)
     """
     missing = _find_marks(texts, marks)
+    for j, values in levels.items():
+        known = pc.is_in(texts.take(pa.array(np.arange(j, len(texts), columns))), pa.array(values))
+        missing[j::columns] &= ~known.to_numpy(zero_copy_only=False)
     if missing.any():
         valid = np.packbits(~missing, bitorder="little")
         _, offsets, data = texts.buffers()
