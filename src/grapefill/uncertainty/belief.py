@@ -174,6 +174,11 @@ class NumberColumn:
         """How many cells were held out."""
         return self.truth.size
 
+    @property
+    def foretold_share(self) -> float:
+        """By how much errors are smaller than those of a constant, as a share."""
+        return max(0.0, 1 - self.base / self.alone)
+
     def _place(self, guess: FloatArray) -> FloatArray:
         """Return the share of held-out fills below a fill, ties in the middle."""
         guess = np.clip(guess, self.low, self.high)
@@ -339,16 +344,15 @@ def bring_closer(columns: Sequence[NumberColumn], fills: Sequence[Fills]) -> Non
     most = np.log(MOST_USUAL)
     usual = min(max(float(np.median(known)), -most), most)
     for column, change in zip(columns, changes, strict=True):
-        foretold = max(0.0, 1 - column.base / column.alone)
         column.apart = float(np.exp(usual if change is None else change))
-        column.closer = float(np.exp(CLOSER * usual * foretold))
+        column.closer = float(np.exp(CLOSER * usual * column.foretold_share))
 
 
 def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
     """Learn from held-out cells of all columns together what a few of one column cannot tell."""
     if not columns:
         nothing = np.empty(0)
-        return Calibration(nothing, np.empty(0, dtype=np.int64), nothing, nothing)
+        return Calibration(nothing, np.empty(0, dtype=np.int64), nothing, nothing, nothing)
     losses = [column.scale_losses() for column in columns]
     cells = max(1, sum(column.size for column in columns))
     pooled = sum(losses, np.zeros((SCALES.shape[0], POWERS.size))) / cells
@@ -369,6 +373,7 @@ def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
         np.repeat(np.arange(len(columns)), [column.size for column in columns]),
         np.concatenate([np.empty(0), *(column.as_frequent() for column in columns)]),
         np.array([column.n_observed for column in columns]),
+        np.array([column.foretold_share for column in columns]),
     )
 
 

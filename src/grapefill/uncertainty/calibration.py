@@ -11,20 +11,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 if TYPE_CHECKING:
     from grapefill.table.arrays import FloatArray, IntArray
 
 # How many cells those of all columns together count for.
 CALIBRATION_CELLS = 30
-# By how much the coverage is lowered, as a share of what may be outside.
-SMALLER = 0.45
+# By how much smaller errors are taken to be than in the trial, which had fewer cells to learn from;
+# by less in a column of whose spread less than that share is foretold: more cells do not help it.
+SMALLER, FORETOLD = 0.105, 0.1
 # Standard errors that are added to the coverage, as few cells of a column tell it.
 CAREFUL = 0.75
 # Where n cells of a column were observed, `CHANCE_CELLS * sqrt(coverage * (1 - coverage)) / n` is
 # added, a third of what may be outside at most: trials hold out some of them twice, and not many
 # more are missing.
-CHANCE_CELLS = 15.0
+CHANCE_CELLS = 13.0
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,15 @@ class Calibration:
         How many cells it stands for.
     n_observed : ndarray of shape (columns,)
         How many cells of every column were observed.
+    foretold : ndarray of shape (columns,)
+        By how much errors are smaller than those of a constant.
     """
 
     needed: FloatArray
     column: IntArray
     weights: FloatArray
     n_observed: FloatArray
+    foretold: FloatArray
 
     def mass(self, coverage: float, column: int) -> float:
         """Return the mass for a column."""
@@ -55,8 +60,10 @@ class Calibration:
         outside = 1 - coverage
         n_observed = max(1.0, float(self.n_observed[column]))
         chance = CHANCE_CELLS * float(np.sqrt(coverage * outside)) / n_observed
-        # Errors get a little smaller after the trial.
-        coverage = coverage * (1 - SMALLER * outside) + min(chance, outside / 3)
+        # As if errors were normal.
+        smaller = SMALLER * min(1.0, float(self.foretold[column]) / FORETOLD)
+        ends = (1 - smaller) * float(ndtri(0.5 + coverage / 2))
+        coverage = 2 * float(ndtr(ends)) - 1 + min(chance, outside / 3)
         mine = self.column == column
         return min(1.0, shared_level(self.needed[mine], self.needed, coverage, self.weights[mine]))
 

@@ -31,7 +31,8 @@ def uniforms(rows: IntArray, *key: int) -> FloatArray:
     >>> bool((uniforms(np.array([3]), 7, 1) == all_rows[3]).all())
     True
     """
-    start = np.random.SeedSequence(key).generate_state(1, np.uint64)[0]
+    # Zeros are put behind a short key, so that its length has to be a part of it.
+    start = np.random.SeedSequence((len(key), *key)).generate_state(1, np.uint64)[0]
     with np.errstate(over="ignore"):
         bits = start + (rows.astype(np.uint64) + np.uint64(1)) * _STEP
         bits = (bits ^ (bits >> np.uint64(30))) * _FIRST

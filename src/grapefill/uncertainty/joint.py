@@ -51,8 +51,10 @@ class ColumnDraws:
     inputs : ndarray of int
         The inputs that the regression reads, among them the constant. Without any, cells are drawn
         from the probabilities that the model gives.
-    coefficients : ndarray of shape (draws, inputs) or (draws, inputs, categories)
+    coefficients : ndarray of shape (draws, inputs) or (draws, inputs, categories - 1)
         Draws from the posterior of the regression, of scaled numbers or of log odds.
+    spreads : ndarray of shape (draws,)
+        By how much what is left over is larger than in the pool, drawn with the coefficients.
     pool : ndarray
         What is left over in observed cells, or the values of these; empty for categories.
     levels : ndarray
@@ -68,6 +70,7 @@ class ColumnDraws:
 
     inputs: IntArray
     coefficients: FloatArray
+    spreads: FloatArray
     pool: FloatArray
     levels: FloatArray
     forest: Forest | None
@@ -161,6 +164,7 @@ class Joint:
             named |= {
                 f"{j}.inputs": column.inputs,
                 f"{j}.coefficients": column.coefficients,
+                f"{j}.spreads": column.spreads,
                 f"{j}.pool": column.pool,
                 f"{j}.levels": column.levels,
                 f"{j}.settings": np.array([column.linear, column.low, column.high]),
@@ -190,9 +194,12 @@ class Joint:
                 raise ValueError("a regression reads inputs that are not there")
             if not k and not inputs.size:
                 raise ValueError("a regression of numbers has no inputs")
-            shape = (inputs.size,) if not k else (inputs.size, 1 if k == 2 else k)
-            if coefficients.shape[1:] != shape or not coefficients.shape[0]:
+            shapes = [(inputs.size, k - 1), (inputs.size, k)] if k else [(inputs.size,)]
+            if coefficients.shape[1:] not in shapes or not coefficients.shape[0]:
                 raise ValueError("the coefficients of a regression do not fit its inputs")
+            spreads = mine.get("spreads", np.ones(coefficients.shape[0]))
+            if spreads.shape != coefficients.shape[:1] or not (spreads > 0).all():
+                raise ValueError("the spreads of a regression do not fit its coefficients")
             if not np.isfinite(coefficients).all() or not np.isfinite(pool).all():
                 raise ValueError("not all numbers of a regression are finite")
             linear, low, high = (float(x) for x in mine["settings"])
@@ -203,8 +210,8 @@ class Joint:
                 raise ValueError("a column has nothing to draw from")
             if forest is not None and not k and not levels.size:
                 raise ValueError("a column has trees and no levels")
-            drawn = ColumnDraws(inputs, coefficients, pool, levels, forest, linear, low, high)
-            columns.append(drawn)
+            way = (pool, levels, forest, linear, low, high)
+            columns.append(ColumnDraws(inputs, coefficients, spreads, *way))
         covariance = arrays["covariance"]
         if covariance.shape != (len(design.numbers),) * 2 or not np.isfinite(covariance).all():
             raise ValueError("the covariance does not fit the columns")
@@ -214,8 +221,8 @@ class Joint:
 def drawn_from_guess(n_categories: int) -> ColumnDraws:
     """Return draws of a column by the probabilities that the model gives, for many categories."""
     none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
-    coefficients = np.empty((1, 0, n_categories))
-    return ColumnDraws(none, coefficients, nothing, nothing, None, 1.0, 0.0, 0.0)
+    coefficients = np.empty((1, 0, n_categories - 1))
+    return ColumnDraws(none, coefficients, np.ones(1), nothing, nothing, None, 1.0, 0.0, 0.0)
 
 
 class Work:
@@ -334,8 +341,8 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     if work.design.n_categories[cells.feature]:
         return _draw_category(column, work, cells)
     chance = cells.chance(0)
-    beta = column.coefficients[cells.number % column.coefficients.shape[0]]
-    scaled = work.linear(column, cells.at, beta)
+    which = cells.number % column.coefficients.shape[0]
+    scaled = work.linear(column, cells.at, column.coefficients[which])
     if column.forest is not None:
         scaled = scaled + mean_vote(column.forest, work.trees_read(column.forest, cells.at))
     donors = not column.linear
@@ -345,7 +352,7 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
         found = column.pool[(chance * column.pool.size).astype(np.int64)]
     if donors:
         return found
-    scaled = scaled + found
+    scaled = scaled + found * column.spreads[which]
     return np.clip(work.design.scaling.of(cells.feature).undo(scaled), column.low, column.high)
 
 

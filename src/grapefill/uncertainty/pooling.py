@@ -188,7 +188,7 @@ class _Pool:
         >>> float(pool([2.0, 2.2, 1.9], [0.1, 0.12, 0.11], df_complete=97).estimate[0].round(3))
         2.033
         """
-        labels, others = _names_of(estimates), _names_of(variances)
+        labels, others = _as_names(_names_of(estimates), _names_of(variances))
         values, spread = _checked(estimates, labels), _checked(variances, others)
         if labels is not None and others is not None:
             spread = spread[:, _places(list(map(str, others)), list(map(str, labels)))]
@@ -336,14 +336,24 @@ def _numbers_of(given: Any) -> FloatArray:
 
 def _in_order(variance: Any, labels: list[Any] | None) -> FloatArray:
     """Return variances in the order of the estimates' labels; without labels, in their own."""
-    own, spread = _labels_of(variance), _numbers_of(variance)
-    # What pandas counts by itself are no names.
-    counted = list(range(spread.size))
-    if own in (None, labels, counted) or labels in (None, counted):
+    labels, own = _as_names(labels, _labels_of(variance))
+    spread = _numbers_of(variance)
+    if own is None or labels is None or own == labels:
         return spread
-    assert own is not None
-    assert labels is not None
     return spread[_places(own, labels)]
+
+
+def _as_names(
+    labels: list[Any] | None, others: list[Any] | None
+) -> tuple[list[Any] | None, list[Any] | None]:
+    """Return the names of estimates and variances, None for what pandas counts by itself.
+
+    Numbers are names where both have the same ones in another order.
+    """
+    if labels and others and labels != others and set(labels) == set(others):
+        return labels, others
+    counted = [names == list(range(len(names or ()))) for names in (labels, others)]
+    return (None if counted[0] else labels, None if counted[1] else others)
 
 
 def _places(own: list[Any], labels: list[Any]) -> list[int]:
@@ -366,8 +376,7 @@ def _names_of(given: Any) -> list[Any] | None:
         names = _labels_of(given[0]) or []
     else:
         return None
-    # What pandas counts by itself are no names.
-    return None if names == list(range(len(names))) else names
+    return names
 
 
 def _checked(values: Any, labels: list[Any] | None) -> FloatArray:

@@ -6,9 +6,10 @@ A draw from the posterior of :math:`y = X\beta + \varepsilon` under a vague prio
           \beta \sim \mathcal N(\hat\beta, \sigma^2 (X^\top X + \Lambda)^{-1}),
 
 which is what R's mice calls ``norm``. For categories it is a normal around the mode of the
-posterior, one category against the rest. Draws of several regressions that belong together come
-from the Bayesian bootstrap instead (Rubin 1981): each row counts as often as a number :math:`w_i`
-from an exponential distribution says, the same number in all of them. To first order that is
+posterior of a multinomial logit, as in mice's ``polyreg``. Draws of several regressions that belong
+together come from the Bayesian bootstrap instead (Rubin 1981): each row counts as often as a number
+:math:`w_i` from an exponential distribution says, the same number in all of them. To first order
+that is
 
 .. math:: \beta = \hat\beta + (X^\top X + \Lambda)^{-1} X^\top ((w - 1) \circ (y - X\hat\beta)).
 """
@@ -28,7 +29,9 @@ RIDGE = 1e-5
 # Precision of the prior of a logistic coefficient: no coefficient runs away where categories are
 # told apart without error.
 PRECISION = 0.05
-NEWTON_STEPS = 8
+NEWTON_STEPS = 12
+# So many coefficients of categories are drawn together.
+MOST_TOGETHER = 400
 CLOSE = 1e-6
 
 
@@ -37,16 +40,19 @@ class Fit(NamedTuple):
 
     Parameters
     ----------
-    best : ndarray of shape (inputs,) or (inputs, categories)
-        The most probable coefficients.
+    best : ndarray of shape (inputs,) or (inputs, categories - 1)
+        The most probable coefficients; of categories, those of all but the first.
     drawn : ndarray of the same shape
         A draw from their posterior.
-    left : ndarray of shape (rows,) or (rows, categories)
+    left : ndarray of shape (rows,) or (rows, categories - 1)
         What is left over in every row.
-    roots : tuple of ndarray of shape (inputs, inputs)
-        The Cholesky factor of the precision of the coefficients, of each category.
+    roots : tuple of ndarray
+        The Cholesky factor of the precision of all coefficients, one category after the other. In
+        many categories one factor for each, as if they did not go together.
     grow : float
         By how much errors are larger than what is left over in rows that were regressed on.
+    spread : float
+        By how much errors are larger than that, as drawn from the posterior.
     """
 
     best: FloatArray
@@ -54,6 +60,7 @@ class Fit(NamedTuple):
     left: FloatArray
     roots: tuple[FloatArray, ...]
     grow: float = 1.0
+    spread: float = 1.0
 
     def reweighted(self, inputs: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the coefficients if rows count more or less than once, to first order.
@@ -67,16 +74,30 @@ class Fit(NamedTuple):
 
         Returns
         -------
-        ndarray of shape (draws, inputs) or (draws, inputs, categories)
+        ndarray of shape (draws, inputs) or (draws, inputs, categories - 1)
         """
         rows, draws = weights.shape
         left = self.grow * self.left.reshape(rows, -1)
-        moved = [
-            cho_solve((root, False), inputs.T @ ((weights - 1) * left[:, [at]])).T
-            for at, root in enumerate(self.roots)
-        ]
-        found: FloatArray = self.best + np.stack(moved, axis=-1).reshape(draws, *self.best.shape)
+        pulls = [inputs.T @ ((weights - 1) * left[:, [at]]) for at in range(left.shape[1])]
+        moved = _solve(self.roots, np.stack(pulls)).transpose(2, 1, 0)
+        found: FloatArray = self.best + moved.reshape(draws, *self.best.shape)
         return found
+
+
+def _solve(roots: tuple[FloatArray, ...], pulls: FloatArray) -> FloatArray:
+    """Return what moves coefficients by some pulls, shape (categories, inputs, draws)."""
+    if len(roots) == 1:
+        moved: FloatArray = cho_solve((roots[0], False), np.concatenate(pulls))
+        return moved.reshape(pulls.shape)
+    return np.stack(
+        [cho_solve((root, False), pull) for root, pull in zip(roots, pulls, strict=True)]
+    )
+
+
+def _noise(roots: tuple[FloatArray, ...], random: np.random.Generator) -> FloatArray:
+    """Return a draw of how far off coefficients are, one category after the other."""
+    parts = [solve_triangular(root, random.standard_normal(root.shape[0])) for root in roots]
+    return np.concatenate(parts)
 
 
 def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generator) -> Fit:
@@ -95,9 +116,11 @@ def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generat
     left = target - inputs @ best
     free = max(1, rows - width)
     sigma = np.sqrt(float(np.square(left).sum()) / random.chisquare(free))
-    apart = solve_triangular(root, random.standard_normal(width))
+    apart = _noise((root,), random)
     grow = min(float(np.sqrt(rows / free)), 2.0) if rows > 2 else 1.0
-    return Fit(best, best + sigma * apart, left, (root,), grow)
+    size = float(np.sqrt(np.square(left).mean()))
+    spread = min(float(sigma) / size, 2.0 * grow) if size > 0 and rows > 2 else 1.0
+    return Fit(best, best + sigma * apart, left, (root,), grow, spread)
 
 
 def solve_products(products: FloatArray, rows: int) -> FloatArray:
@@ -123,7 +146,9 @@ def fit_logistic(
     *,
     start: FloatArray | None = None,
 ) -> Fit:
-    """Regress the indicators of categories on inputs; for two categories the last one only.
+    """Regress categories on inputs: the log odds of each against the first.
+
+    One category after the other takes a step of Newton's method, until none moves any more.
 
     Parameters
     ----------
@@ -137,36 +162,76 @@ def fit_logistic(
         Source of the draw.
     start : ndarray or None
         Coefficients to start from.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> inputs = np.column_stack([np.ones(5_000), random.normal(size=5_000)])
+    >>> beta = np.array([[0.5, -1.0], [2.0, 1.0]])
+    >>> codes = np.array([random.choice(3, p=p) for p in category_chances(inputs @ beta, 3)])
+    >>> bool(np.abs(fit_logistic(inputs, codes, 3, random).best - beta).max() < 0.2)
+    True
     """
-    rows, width = inputs.shape
-    wanted = [1] if n_categories == 2 else list(range(n_categories))
-    best = np.zeros((width, len(wanted))) if start is None else start.copy()
-    drawn, left, roots = np.empty_like(best), np.empty((rows, len(wanted))), []
-    for at, code in enumerate(wanted):
-        beta, truth = best[:, at], codes == code
-        for _ in range(NEWTON_STEPS):
-            chance = expit(inputs @ beta)
-            weight = np.maximum(chance * (1 - chance), CLOSE)
-            hessian = inputs.T @ (inputs * weight[:, None]) + PRECISION * np.eye(width)
-            root = _root(hessian, 0.0)
-            step = cho_solve((root, False), inputs.T @ (truth - chance) - PRECISION * beta)
+    width, others = inputs.shape[1], n_categories - 1
+    best = np.zeros((width, others)) if start is None else start.copy()
+    logits = inputs @ best
+    truth = codes[:, None] == np.arange(1, n_categories)
+    for _ in range(NEWTON_STEPS):
+        largest = 0.0
+        for at in range(others):
+            chance = category_chances(logits, n_categories)[:, 1 + at]
+            root = _root(_information(inputs, chance * (1 - chance)), 0.0)
+            pull = inputs.T @ (truth[:, at] - chance) - PRECISION * best[:, at]
+            step = cho_solve((root, False), pull)
+            size = float(np.abs(step).max())
             # Newton's method overshoots where categories are nearly separate.
-            beta = beta + step / max(1.0, float(np.abs(step).max()) / 2)
-            if np.abs(step).max() < 1e-3:
-                break
-        best[:, at], left[:, at] = beta, truth - chance
-        roots.append(root)
-        drawn[:, at] = beta + solve_triangular(root, random.standard_normal(width))
-    return Fit(best, drawn, left, tuple(roots))
+            step /= max(1.0, size / 2)
+            best[:, at] += step
+            logits[:, at] += inputs @ step
+            largest = max(largest, size)
+        if largest < 1e-3:
+            break
+    chances = category_chances(logits, n_categories)[:, 1:]
+    roots = _category_roots(inputs, chances)
+    drawn = best + _noise(roots, random).reshape(others, width).T
+    return Fit(best, drawn, truth - chances, roots)
+
+
+def _information(inputs: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return what rows tell about the coefficients of a category, with what is known before."""
+    weight = np.maximum(weight, CLOSE)
+    found: FloatArray = inputs.T @ (inputs * weight[:, None])
+    return found + PRECISION * np.eye(inputs.shape[1])
+
+
+def _category_roots(inputs: FloatArray, chances: FloatArray) -> tuple[FloatArray, ...]:
+    """Return the Cholesky factors of the precision of coefficients; see `Fit`."""
+    width, others = inputs.shape[1], chances.shape[1]
+    blocks = [_information(inputs, chance * (1 - chance)) for chance in chances.T]
+    if others == 1 or width * others > MOST_TOGETHER:
+        return tuple(_root(block, 0.0) for block in blocks)
+    whole = np.zeros((others, width, others, width))
+    for a in range(others):
+        whole[a, :, a] = blocks[a]
+        for b in range(a):
+            apart = inputs.T @ (inputs * (chances[:, a] * chances[:, b])[:, None])
+            whole[a, :, b] = whole[b, :, a] = -apart
+    return (_root(whole.reshape(others * width, others * width), 0.0),)
 
 
 def category_chances(logits: FloatArray, n_categories: int) -> FloatArray:
-    """Return the probabilities of categories, shape (rows, categories), from `fit_logistic`."""
-    chances = expit(logits)
-    if n_categories == 2:
-        return np.hstack([1 - chances, chances])
-    total: FloatArray = chances / np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
-    return total
+    """Return the probabilities of categories, shape (rows, categories), from `fit_logistic`.
+
+    Models that were saved before have log odds of each category against the rest.
+    """
+    if logits.shape[1] == n_categories:
+        chances = expit(logits)
+        total: FloatArray = chances / np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
+        return total
+    odds = np.hstack([np.zeros((logits.shape[0], 1)), logits])
+    odds = np.exp(odds - odds.max(axis=1, keepdims=True))
+    result: FloatArray = odds / odds.sum(axis=1, keepdims=True)
+    return result
 
 
 def expit(x: FloatArray) -> FloatArray:

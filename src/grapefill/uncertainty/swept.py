@@ -21,6 +21,7 @@ from grapefill.uncertainty.joint import (
     one_vote_each,
 )
 from grapefill.uncertainty.regression import (
+    Fit,
     category_chances,
     fit_linear,
     fit_logistic,
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grapefill.table.arrays import BoolArray, FloatArray, IntArray
-    from grapefill.uncertainty.regression import Fit
 
     Products = Callable[[IntArray], FloatArray]
     """From some inputs to the sums over rows of their products."""
 
-# A column is regressed on the inputs that it goes along with most.
-MOST_INPUTS = 64
+# A column is regressed on the inputs that it goes along with most, one of many categories on fewer.
+MOST_INPUTS, MOST_INPUTS_OF_MANY = 128, 64
+MANY_CATEGORIES = 10
 # Rows and trees of a column; a tree of many rows costs much and says little more.
 TREE_ROWS = 4_000
 FIRST_TREES, KEPT_TREES = 6, 16
@@ -57,8 +58,10 @@ LINEAR_SHARES = np.linspace(0, 1, 5)
 MOST_POOL = 2_000
 # Share of a column that is known, from which on draws are kept that look at all of its rows.
 LEAST_KNOWN = 0.5
+# What is left over is no more than so many times larger in one draw than usual.
+MOST_SPREAD = 2.0
 # What holes are drawn by.
-LEARNED = ("drawn", "rest", "pool", "levels", "trees", "forest_is_used", "shift", "linear")
+LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "forest_is_used", "shift", "linear")
 
 
 class SweptColumn:
@@ -97,8 +100,8 @@ class SweptColumn:
         self.target = self.truth if self.n_categories else work.design.scaled(feature, self.truth)
         self.inputs, self.reads, self.as_donors = like.way if like else self._choose_way()
         self.has_trees = bool(self.reads) and self.known.size > MIN_SPLIT
-        # Draws of the coefficients, each with its place among those of a sweep.
-        self.kept: list[tuple[int, FloatArray]] = []
+        # Draws of the coefficients and of the spread, each with its place among those of a sweep.
+        self.kept: list[tuple[int, FloatArray, float]] = []
         self.trees: list[Forest] = []
         # Rows that each of the trees has seen.
         self.bags: list[BoolArray] = []
@@ -107,6 +110,7 @@ class SweptColumn:
         self.linear_chances = np.zeros((self.known.size, self.n_categories))
         self.start: FloatArray | None = None
         self.drawn = np.empty(0)
+        self.fit = Fit(np.empty(0), np.empty(0), np.empty(0), ())
         self.linear = 1.0
         self.forest_is_used = False
         self.pool, self.levels = np.empty(0), np.empty(0)
@@ -172,7 +176,17 @@ class SweptColumn:
         else:
             some = np.append(self.inputs, self.work.design.places[self.feature].start)
             drawn = np.stack([solve_products(each(some), weights.shape[0]) for each in products])
-        self.kept.extend(enumerate(drawn))
+        spreads = self._spreads(weights[self.known])
+        self.kept.extend(zip(range(len(drawn)), drawn, spreads, strict=True))
+
+    def _spreads(self, weights: FloatArray) -> list[float]:
+        """Return by how much what is left over is larger if rows count more or less than once."""
+        if self.n_categories:
+            return [1.0] * weights.shape[1]
+        squares = np.square(self.rest)
+        usual = max(float(squares.mean()), 1e-300)
+        found: list[float] = np.sqrt((squares @ weights) / weights.sum(axis=0) / usual).tolist()
+        return [min(max(spread, 1 / MOST_SPREAD), MOST_SPREAD) for spread in found]
 
     def _left_over(self, inputs: FloatArray, target: FloatArray) -> FloatArray:
         left: FloatArray = (target - inputs @ self.fit.best) * self.fit.grow
@@ -285,7 +299,7 @@ class SweptColumn:
             else:
                 values = self.random.choice(self.rest, self.holes.size)
             if not self.as_donors:
-                values = self._undo(linear + values)
+                values = self._undo(linear + values * (self.fit.spread / self.fit.grow))
         self.work.put(self.feature, self.holes, values)
 
     def redraw_like(self, other: SweptColumn) -> None:
@@ -315,10 +329,11 @@ class SweptColumn:
         self.decide()
         self._keep_pool()
         # A few imputations are to come from different sweeps.
-        kept = np.stack([drawn for _, drawn in sorted(self.kept, key=itemgetter(0))])
+        kept = sorted(self.kept, key=itemgetter(0))
         return ColumnDraws(
             self.inputs,
-            self._shifted(kept),
+            self._shifted(np.stack([drawn for _, drawn, _ in kept])),
+            np.array([spread for *_, spread in kept]),
             self.pool,
             self.levels,
             self._forest() if self.forest_is_used else None,
@@ -428,7 +443,8 @@ def _strength(inputs: FloatArray, target: FloatArray, n_categories: int) -> Floa
 def _choose_inputs(work: Work, feature: int, known: IntArray, target: FloatArray) -> IntArray:
     """Return the inputs to regress a column on, the constant first."""
     others = work.design.others(feature)
-    most = min(MOST_INPUTS, max(1, known.size // 4))
+    many = work.design.n_categories[feature] > MANY_CATEGORIES
+    most = min(MOST_INPUTS_OF_MANY if many else MOST_INPUTS, max(1, known.size // 4))
     if others.size <= most:
         return others
     strength = _strength(work.inputs[known][:, others], target, work.design.n_categories[feature])

@@ -14,6 +14,7 @@ import numpy as np
 
 from grapefill.factors import Factors
 from grapefill.uncertainty.chance import normals, uniforms
+from grapefill.uncertainty.design import some_rows
 from grapefill.uncertainty.joint import choose_category
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from grapefill.trees import Guess
 
 RANK = 10
-FACTOR_ROWS = 5_000
+FACTOR_ROWS, USUAL_ROWS = 5_000, 300
 # Cells of the average column that the size of a column's errors is drawn towards.
 PRIOR_CELLS = 10
 
@@ -41,28 +42,30 @@ class WideDraws:
         Standard deviation of the errors, in the units of the encoded numbers.
     low, high : ndarray of shape (features,)
         The range of the observed numbers.
+    usual : ndarray of shape (columns of the factors,)
+        The variance that factors leave open in the average row: errors are so large there, and
+        larger in rows of which less is known. Empty where nobody noted it; all rows are alike then.
     """
 
     factors: Factors
     size: FloatArray
     low: FloatArray
     high: FloatArray
+    usual: FloatArray
 
     @classmethod
     def fit(cls, model: GrapeModel, numbers: FloatArray, *, seed: int) -> Self:
         """Learn which errors go together, and how large they are."""
         low, high = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
-        if numbers.shape[0] > FACTOR_ROWS:
-            random = np.random.default_rng(seed)
-            chosen = np.sort(random.choice(numbers.shape[0], FACTOR_ROWS, replace=False))
-            numbers = numbers[chosen]
+        numbers = some_rows(numbers, FACTOR_ROWS, np.random.default_rng(seed))
         columns = np.array(model.features.continuous, dtype=np.int64)
         seen = ~np.isnan(numbers[:, columns]).all(axis=0)
         if seen.any():
             factors = Factors.fit(model.scaled(numbers), columns[seen], rank=RANK)
         else:
             factors = Factors(columns[seen], np.empty(0), np.empty((0, 1)), np.empty(0))
-        return cls(factors, _error_sizes(model, factors), low, high)
+        usual = _usual_variance(factors, numbers[:USUAL_ROWS])
+        return cls(factors, _error_sizes(model, factors), low, high, usual)
 
     def draw(
         self, numbers: FloatArray, guess: Guess, rows: IntArray, *, seed: int, number: int
@@ -80,7 +83,9 @@ class WideDraws:
             system = precise[known[at]].sum(axis=0) + np.eye(rank)
             root = np.linalg.cholesky(np.linalg.inv(system))
             common = root @ hidden[at]
-            spread = np.square(loadings @ root).sum(axis=1) + self.factors.noise
+            spread = self.usual
+            if not spread.size:
+                spread = np.square(loadings @ root).sum(axis=1) + self.factors.noise
             own = normals(columns, seed, number, 1, int(rows[at])) * np.sqrt(self.factors.noise)
             error = (loadings @ common + own) / np.sqrt(spread) * self.size[columns]
             drawn = np.clip(values[at, columns] + error, self.low[columns], self.high[columns])
@@ -94,7 +99,8 @@ class WideDraws:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return plain arrays, by name, for a model file."""
         named = {f"factors.{name}": array for name, array in self.factors.arrays().items()}
-        return named | {"size": self.size, "low": self.low, "high": self.high}
+        rest = {"size": self.size, "low": self.low, "high": self.high, "usual": self.usual}
+        return named | rest
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> Self:
@@ -107,7 +113,21 @@ class WideDraws:
         rest = {name: arrays[name] for name in ("size", "low", "high")}
         if any(array.shape != (n_features,) for array in rest.values()):
             raise ValueError("the sizes of errors do not fit the columns")
-        return cls(Factors.from_arrays(parts, n_features), **rest)
+        factors = Factors.from_arrays(parts, n_features)
+        usual = arrays.get("usual", np.empty(0))
+        if usual.shape not in ((0,), factors.columns.shape) or not (usual > 0).all():
+            raise ValueError("the usual size of errors does not fit the factors")
+        return cls(factors, **rest, usual=usual)
+
+
+def _usual_variance(factors: Factors, numbers: FloatArray) -> FloatArray:
+    """Return the variance of every column that the known cells of rows leave open, on average."""
+    loadings, rank = factors.loadings, factors.loadings.shape[1]
+    known = (~np.isnan(numbers[:, factors.columns])).astype(np.float64)
+    precise = (loadings / factors.noise[:, None])[:, :, None] * loadings[:, None, :]
+    posterior = np.linalg.inv(np.tensordot(known, precise, axes=1) + np.eye(rank)).mean(axis=0)
+    left_open: FloatArray = ((loadings @ posterior) * loadings).sum(axis=1) + factors.noise
+    return left_open
 
 
 def _error_sizes(model: GrapeModel, factors: Factors) -> FloatArray:
