@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from grapefill import GrapeImputer
-from grapefill.errors import ConfigError, GrapefillWarning
+from grapefill.errors import ConfigError, GrapefillWarning, InputError
 
 SETTINGS = {"max_steps": 12, "rounds": 1, "trees": 4, "trial_trees": 4}
 
@@ -76,3 +76,11 @@ def test_a_graph_of_all_rows_cannot_come_in_batches() -> None:
     imputer.fit(make_table(60))
     with pytest.raises(ConfigError, match="all rows at once"):
         imputer.transform_batches([make_table(5)])
+
+
+def test_a_batch_is_no_table(imputer: GrapeImputer) -> None:
+    (batch,) = make_table(30).to_batches()
+    with pytest.raises(InputError, match=r"Table.from_batches\(\[X\]\)"):
+        imputer.transform(batch)
+    with pytest.raises(InputError, match=r"Table.from_batches\(\[X\]\)"):
+        GrapeImputer("fast", settings=SETTINGS).fit(batch)

@@ -358,3 +358,15 @@ class TestClasses:
         model, X, words = classifier
         assert model.score(X, words) == (model.predict(X) == words).mean()
         assert model.score(X, np.array(["unheard of"] * 150)) == 0
+
+
+def test_held_out_errors_of_several_targets_are_those_of_new_rows():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 3))
+    first = X[:, 0] + 2 * random.normal(size=500)
+    Y = np.column_stack([first, first + 0.01 * random.normal(size=500)])
+    settings = {"max_steps": 60, "rounds": 1, "trees": 16, "trial_trees": 8}
+    model = GrapeRegressor("fast", settings=settings, random_state=0).fit(X[:350], Y[:350])
+    off = np.abs(model.predict(X[350:]) - Y[350:]).mean()
+    said = [trial.blend for trial in model.model_.trials[-2:]]
+    assert min(said) > 0.6 * off

@@ -3,6 +3,8 @@
 import csv
 import re
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from grapefill.files import read_table
@@ -220,3 +222,32 @@ def test_bad_folders(cli, draws, tmp_path):
     (tmp_path / "empty" / "imputation-1.csv").touch()
     assert "needs at least 2" in cli("pool", tmp_path / "empty", *formula).err
     assert "cannot be fitted" in cli("pool", draws, "--formula", "price ~ nothing").err
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("price ~ area + sold", "The column 'sold' holds dates"),
+        ("price ~ C(sold)", "The column 'sold' holds dates"),
+        ("price ~ none", "The column 'none' of"),
+        ("none ~ area", "imputation-1.csv has no value"),
+    ],
+)
+def test_pool_refuses_terms_without_numbers(cli, tmp_path, formula, message):
+    lines = [f"{k * k},{k},2024-01-{k:02d}," for k in range(1, 20)]
+    for number in (1, 2):
+        path = tmp_path / f"imputation-{number}.csv"
+        path.write_text("\n".join(["price,area,sold,none", *lines]) + "\n")
+    assert cli("pool", tmp_path, "--formula", "price ~ area").code == 0
+    result = cli("pool", tmp_path, "--formula", formula)
+    assert result.code == 1
+    assert message in " ".join(result.err.split())
+
+
+def test_pool_of_parquet_files(cli, tmp_path):
+    for number in (1, 2):
+        table = pa.table({"price": [1.0, 2.0, 4.0, 3.0 * number], "area": [1, 2, 3, 4]})
+        pq.write_table(table, tmp_path / f"imputation-{number}.parq")
+    result = cli("pool", tmp_path, "--formula", "price ~ area")
+    assert result.code == 0, result.err
+    assert "2 tables were pooled." in result.out

@@ -82,3 +82,24 @@ def test_no_space(spawn, houses):
         _, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert err.decode().startswith("Error: There is no space left where the output goes.")
+
+
+def test_words_that_may_be_values(cli, make_csv):
+    path = make_csv("table.csv", [["red", "1"], ["NA", "2"], ["", "3"], ["blue", "4"]], ["a", "b"])
+    result = cli("describe", path)
+    assert result.code == 0
+    note = " ".join(result.err.split())
+    assert "has empty cells, and cells with 'NA', which stand for missing cells too" in note
+    assert "If they are values, add --only-na." in note
+    assert cli("describe", path, "--only-na").err == ""
+    path = make_csv("full.csv", [["red", "1"], ["NA", "2"], ["blue", "4"]], ["a", "b"])
+    assert cli("describe", path).err == ""
+
+
+@pytest.mark.parametrize("option", [("--day-first",), ("--month-first",), ("--decimal", ",")])
+def test_options_for_texts_in_json(cli, tmp_path, option):
+    path = tmp_path / "table.jsonl"
+    path.write_text('{"d": "01/02/2024", "x": "1,234"}\n{"d": "03/04/2024", "x": "5,678"}\n')
+    result = cli("describe", path, *option)
+    assert result.code == 0
+    assert ("do not tell whether day or month comes first" in result.err) is (len(option) == 2)

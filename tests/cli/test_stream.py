@@ -204,3 +204,24 @@ def test_a_large_text_streams_to_the_same_bytes(cli, tmp_path, monkeypatch, quic
     assert result.code == 0, result.err
     assert "rows per second" in result.out
     assert (tmp_path / "streamed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def test_columns_in_another_order(cli, tmp_path, quick):
+    place = tmp_path / "parts"
+    place.mkdir()
+    table = make_table(20, 0)
+    pq.write_table(table, place / "a.parquet")
+    pq.write_table(table.select(table.column_names[::-1]), place / "b.parquet")
+    result = cli("fit", place, "--model", tmp_path / "m.grape", *quick)
+    assert result.code == 1
+    assert "b.parquet' has its columns in another order than" in result.err
+
+
+def test_another_suffix_of_parquet(cli, model, tmp_path):
+    place = tmp_path / "parts"
+    place.mkdir()
+    for name in ("a.parquet", "b.pq", "c.parq"):
+        pq.write_table(make_table(20, 0), place / name)
+    result = cli("apply", model, place, "-o", tmp_path / "filled")
+    assert result.code == 0, result.err
+    assert set(contents(tmp_path / "filled")) == {"a.parquet", "b.pq", "c.parq"}

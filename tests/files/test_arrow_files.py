@@ -281,3 +281,24 @@ def test_names_twice(tmp_path):
         writer.write_table(both)
     with pytest.raises(InputError, match=r"Two columns of .* are called 'a'"):
         read_table(feather_path)
+
+
+@pytest.mark.parametrize(
+    ("marks", "missing"),
+    [
+        (["-999"], {"i", "f"}),
+        (["-999.0"], {"i", "f"}),
+        ("-999", {"i", "f"}),
+        (["N/A"], {"s", "c"}),
+        ([" N/A "], {"s", "c"}),
+        ([" -999 ", "N/A"], {"i", "f", "s", "c"}),
+    ],
+)
+def test_own_marks_in_any_spelling(tmp_path, marks, missing):
+    words = pa.array([" N/A ", "x"])
+    source = pa.table({"i": [-999, 9], "f": [-999.0, 9.5], "s": words, "c": words})
+    source = source.set_column(3, "c", words.dictionary_encode())
+    pq.write_table(source, tmp_path / "a.parquet")
+    frame = read_table(tmp_path / "a.parquet", na=marks).frame
+    assert {name for name in frame.column_names if not frame[name][0].is_valid} == missing
+    assert all(column[1].is_valid for column in frame.columns)

@@ -374,3 +374,57 @@ def test_impossible_delimiters(read, delimiter):
 def test_rows_are_named_by_line(read):
     file = read('a,b\n\n"1\n2",x\n\n3,y\n')
     assert [file.where(row) for row in range(2)] == ["line 3", "line 6"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "result"),
+    [
+        (["0.1", "0.01", "1e-05", "3.2e-07"], "0.00000025"),
+        (["0.00000000000000000012", "0.00000000000000000034"], "0.00000000000000000023"),
+    ],
+)
+def test_small_numbers_are_not_zero(read, filled, written, cells, result):
+    file = read("\n".join(["a,b", *(f"{cell},x" for cell in cells), ",x"]))
+    after = written(file, filled(file.frame, a=float(result)))
+    assert after.decode().splitlines()[-1] == f"{result},x"
+
+
+def test_one_mark_need_not_be_in_a_list(read):
+    frame = read("a,b\n-999,9\n1,-9\n", na="-999").frame
+    assert frame.to_pydict() == {"a": [None, 1], "b": [9, -9]}
+    assert read("a\n-999\n1\n", na=[-999]).frame["a"].to_pylist() == [None, 1]
+
+
+def test_levels_are_values(read, filled, written):
+    text = "level,n\nNone,1\nLow,\n,3\n"
+    file = read(text, types={"level": {"type": "text", "levels": ["None", "Low"]}})
+    assert file.frame["level"].to_pylist() == ["None", "Low", None]
+    again = read(text, types=file.types)
+    assert written(again, filled(again.frame)).decode() == text.replace(",\n,", ",1\nNone,")
+
+
+def test_words_beside_empty_cells_are_named(read):
+    match = r"'a' of .* has empty cells, and cells with 'NA' and 'None', .*. Say so if they are"
+    with pytest.warns(GrapefillWarning, match=match):
+        file = read("a,b\nred,1\nNA,2\n,3\nNone,4\n")
+    assert file.frame["a"].to_pylist() == ["red", None, None, None]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["red", "NA", "None"],
+        ["red", "?", ""],
+        ["red", "NaN", ""],
+        ["1", "NA", ""],
+        ["2024-01-31", "NA", ""],
+    ],
+)
+def test_other_marks_are_not_worth_a_note(read, cells):
+    file = read("\n".join(["a,b", *(f"{cell},1" for cell in cells)]))
+    assert file.frame["a"].null_count == 2
+
+
+@pytest.mark.parametrize("options", [{"na": ["None"]}, {"types": {"a": "text"}}])
+def test_words_that_somebody_spoke_of_are_not_worth_a_note(read, options):
+    assert read("a,b\nred,1\nNone,2\n,3\n", **options).frame["a"].null_count == 2

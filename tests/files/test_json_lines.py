@@ -1,3 +1,5 @@
+import datetime
+
 import pyarrow as pa
 import pytest
 
@@ -132,6 +134,9 @@ def test_large_integers_are_not_rounded(read):
         ('{"a": 1}\n[1]\n', "Line 2 of .* is not an object"),
         ('[{"a": 1}]', "must be split into lines first"),
         ("{}\n", "no keys"),
+        ('{"a": "x"}\n\n{"a": "\\ud800"}\n', "Line 3 of .* holds half of a character"),
+        ('{"a": 1.5}\n\n{"a": Infinity}\n', "Line 3 of .*, column 'a', is infinite"),
+        ('{"a": 1.5}\n{"a": -1e400}\n', "Line 2 of .*, column 'a', is infinite"),
     ],
 )
 def test_refused(read, content, message):
@@ -141,3 +146,62 @@ def test_refused(read, content, message):
 
 def test_rows_are_named_by_line(read):
     assert read(LINES, "a.jsonl").where(2) == "line 4"
+
+
+def test_both_halves_of_a_character_are_one(read):
+    assert read('{"a": "\\ud83c\\udf47"}\n', "a.jsonl").frame["a"].to_pylist() == ["🍇"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "fill", "result"),
+    [
+        (["3e-07", "1.5e-06"], 4.4444e-07, "4e-07"),
+        (["3.25e-07", "1e-06"], 4.4444e-07, "4.44e-07"),
+        (["1.5e299", "2e299"], 1.7e299, "1.7e+299"),
+    ],
+)
+def test_very_small_and_very_large_numbers(read, written, cells, fill, result):
+    lines = [f'{{"a": {cell}}}' for cell in cells]
+    file = read("\n".join([*lines, '{"a": null}']), "a.jsonl")
+    table = pa.table({"a": [*map(float, cells), fill]})
+    assert written(file, table).decode() == "\n".join([*lines, f'{{"a": {result}}}'])
+
+
+def test_small_numbers_in_other_formats(read, tmp_path):
+    file = read('{"a": 3e-07}\n{"a": 1.5e-06}\n{"a": null}\n', "a.jsonl")
+    file.write(tmp_path / "a.csv", pa.table({"a": [3e-07, 1.5e-06, 4.4444e-07]}))
+    assert (tmp_path / "a.csv").read_text() == "a\n3e-07\n1.5e-06\n4e-07\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "fill", "result"),
+    [("1.25\n7.5", 2.3456, "2.35"), ("1.5e-08\n2.5e-07", 2.34e-09, "2.3e-09")],
+)
+def test_few_whole_numbers_are_filled_as_before(read, written, cells, fill, result):
+    types = read(f"a\n{cells}\n", "before.csv").types
+    file = read('{"a": 1}\n{"a": null}\n', "a.jsonl", types=types)
+    after = written(file, pa.table({"a": [1.0, fill]}))
+    assert after.decode() == f'{{"a": 1}}\n{{"a": {result}}}\n'
+
+
+def test_own_marks_in_any_spelling(read, written):
+    content = '{"a": -999.0, "i": -999, "s": " N/A "}\n{"a": 1.5, "i": 2, "s": "x"}\n'
+    assert read(content, "a.jsonl", na=["-999.0"]).frame["i"].to_pylist() == [None, 2]
+    file = read(content, "a.jsonl", na=["-999", "N/A"])
+    assert file.frame.to_pydict() == {"a": [None, 1.5], "i": [None, 2], "s": [None, "x"]}
+    assert written(file).decode() == content
+
+
+def test_decimal_mark_and_order_of_dates(read):
+    line = '{"d": "01/02/2024", "x": "1,234"}'
+    file = read(line, "a.jsonl", day_first=True, decimal=",")
+    assert file.frame.to_pydict() == {"d": [datetime.date(2024, 2, 1)], "x": [1.234]}
+    file = read(line, "a.jsonl", day_first=False, decimal=".")
+    assert file.frame.to_pydict() == {"d": [datetime.date(2024, 1, 2)], "x": [1234]}
+
+
+def test_numbers_that_are_to_be_text(read, written):
+    file = read('{"zip": 123}\n{"zip": null}\n{"zip": 45}\n', "a.jsonl", types={"zip": "text"})
+    assert file.frame["zip"].to_pylist() == ["123", None, "45"]
+    after = written(file, pa.table({"zip": ["123", "45", "45"]}))
+    assert after == b'{"zip": 123}\n{"zip": 45}\n{"zip": 45}\n'

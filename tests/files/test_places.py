@@ -17,6 +17,7 @@ from grapefill.files.table_file import read_table
         ("a.csv", "delimited", ""),
         ("a.b.TSV.GZ", "delimited", "gzip"),
         ("folder.d/a.parquet", "parquet", ""),
+        ("a.parq", "parquet", ""),
         ("a.arrow.zst", "arrow", "zstd"),
         ("a.xlsx", "excel", ""),
         ("a.ndjson", "json", ""),

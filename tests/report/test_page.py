@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from grapefill import GrapeImputer
+from grapefill import GrapeImputer, GrapeRegressor
+from grapefill.errors import ConfigError
 from grapefill.report import make_report, write_report
 
 if TYPE_CHECKING:
@@ -195,3 +197,13 @@ def test_in_a_browser(browser: Any, page: str, tmp_path: Path, width: int, schem
     brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (paper, ink)]
     assert (brightness[0] < brightness[1]) == (scheme == "dark")
     context.close()
+
+
+def test_only_a_fitted_imputer_has_a_report(tmp_path: Path) -> None:
+    table, path = no_holes(), tmp_path / "report.html"
+    regressor = GrapeRegressor("fast", settings=SETTINGS).fit(table[:, :2], table[:, 2])
+    with pytest.raises(ConfigError, match=r"a GrapeImputer .* not about a GrapeRegressor"):
+        write_report(path, regressor, table)
+    with pytest.raises(NotFittedError, match="This GrapeImputer instance is not fitted yet"):
+        write_report(path, GrapeImputer("fast"), table)
+    assert not path.exists()

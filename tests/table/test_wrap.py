@@ -42,6 +42,7 @@ def test_every_container_is_read(native, container, names, labels):
         (scipy.sparse.csr_matrix(np.eye(2)), "Sparse data was passed"),
         (scipy.sparse.coo_array(np.eye(2)), "Sparse data was passed"),
         (np.ma.masked_array(np.zeros((2, 2))), "filled"),
+        (pa.record_batch({"a": [1.0]}), r"Pass pyarrow.Table.from_batches\(\[X\]\)"),
         ([[1, 2], [3]], "same number of cells"),
         ("table.csv", "not a table"),
         ({"a": [1]}, "not a table"),

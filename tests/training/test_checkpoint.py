@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from grapefill import GrapeImputer, GrapeRegressor
 from grapefill.errors import GrapefillWarning, ModelFileError
@@ -150,11 +151,30 @@ def test_it_can_stay_when_the_fit_is_complete(tmp_path: Path) -> None:
     assert set(seen) == {"trees"}
 
 
-def test_a_damaged_checkpoint_is_not_used(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("kept", [0.0, 0.02, 0.5])
+def test_a_damaged_checkpoint_is_not_used(tmp_path: Path, kept: float) -> None:
     path = tmp_path / "state"
-    path.write_bytes(b"no checkpoint")
-    with pytest.warns(GrapefillWarning, match="cannot be used"):
+    with pytest.raises(Killed):
+        make(path, stop_at=2).fit(make_table())
+    content = path.read_bytes()
+    path.write_bytes(content[: int(kept * len(content))])
+    with pytest.warns(GrapefillWarning, match="cannot be used"), pytest.raises(Killed):
+        make(path, stop_at=2).fit(make_table())
+
+
+@pytest.mark.parametrize("content", [b"mine", b"12345678{no checkpoint}", save({"a": np.ones(3)})])
+def test_a_file_that_is_no_checkpoint_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "mine"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="is not a checkpoint, and is left as it is"):
         make(path).fit(make_table())
+    assert path.read_bytes() == content
+
+
+def test_a_folder_is_no_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="it is a folder"):
+        make(tmp_path).fit(make_table())
 
 
 def test_a_model_is_not_taken_for_a_checkpoint(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_trees_that_are_dropped_leave_the_regression_as_it_was(holed, imputer, m
 
     def result(column, low, high):
         drawn = whole_result(column, low, high)
-        found.append((column.n_categories, np.stack([one for _, one in column.kept]), drawn))
+        found.append((column.n_categories, np.stack([one for _, one, _ in column.kept]), drawn))
         return drawn
 
     whole_result = SweptColumn.result

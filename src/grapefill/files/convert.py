@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,15 @@ def check_workbook(table: Any, name: str, where: Callable[[int], str]) -> None:
             f"{name} has {table.num_rows:,} rows and {table.num_columns:,} columns. A sheet of a "
             f"workbook holds {_MOST_ROWS - 1:,} and {_MOST_COLUMNS:,}. Choose another format."
         )
-    for label, column in zip(table.column_names, table.columns, strict=True):
+    strange_names = [name for name in table.column_names if re.search(_CONTROL, name)]
+    if strange_names:
+        raise OutputError(
+            f"The name {strange_names[0]!r} of a column of {name} has control characters, which no "
+            "cell of a workbook holds. Choose another format, or rename the column."
+        )
+    for label, held in zip(table.column_names, table.columns, strict=True):
+        coded = pa.types.is_dictionary(held.type)
+        column = held.cast(held.type.value_type) if coded else held
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             continue
         long = pc.greater(pc.utf8_length(column), _MOST_CHARACTERS)

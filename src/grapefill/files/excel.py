@@ -312,7 +312,7 @@ class ExcelFile(TableFile):
         for at, (name, added) in enumerate(changes.added):
             column = max(self.first_column + len(self.names), last + 1) + at
             if self._header is not None:
-                sheet.cell(self._header, column).value = name
+                _put(sheet.cell(self._header, column), name)
             for row, value in zip(self.rows, added.to_pylist(), strict=True):
                 _put(sheet.cell(row, column), int(value) if isinstance(value, bool) else value)
         buffer = io.BytesIO()

@@ -298,7 +298,9 @@ def _is_mark(value: Any, marks: frozenset[str]) -> bool:
         return True
     if not marks or isinstance(value, bool):
         return False
-    return (value.strip() if isinstance(value, str) else str(value)) in marks
+    if isinstance(value, str):
+        return value.strip() in marks
+    return not marks.isdisjoint({str(value), f"{value}.0"})
 
 
 def _as_json(value: Any) -> str | None:

@@ -23,9 +23,16 @@ ENOUGH_HELD_OUT, SMALL_SHARE, MOST_HELD_OUT = 200, 0.02, 2_000
 
 
 def hold_out(
-    cells: Cells, share: float, generator: torch.Generator, *, only_last: int | None = None
+    cells: Cells,
+    share: float,
+    generator: torch.Generator,
+    *,
+    n_labels: int = 0,
+    only_labels: bool = False,
 ) -> Tensor:
     """Choose the held-out cells, leaving every feature at least one observed cell.
+
+    The labels of a row are held out together, for none of them will be known when it is predicted.
 
     Parameters
     ----------
@@ -35,18 +42,22 @@ def hold_out(
         Which share of the observed cells, at most.
     generator : torch.Generator
         Source of the choice.
-    only_last : int or None
-        How many columns, the last ones, cells are held out of; None for all.
+    n_labels : int
+        How many columns, the last ones, are labels.
+    only_labels : bool
+        Whether nothing else is held out.
     """
     if not share:
         return torch.zeros_like(cells.observed)
     chance = torch.rand(cells.observed.shape, generator=generator)
+    if n_labels:
+        chance[:, -n_labels:] = chance[:, -1:].clone()
     count = cells.observed.sum(0)
     enough = (SMALL_SHARE * count).clamp(min=ENOUGH_HELD_OUT, max=MOST_HELD_OUT)
     rate = (enough / count.clamp(min=1)).clamp(max=share)
     held_out = (chance.to(cells.observed.device) < rate) & cells.observed
-    if only_last is not None:
-        held_out[:, :-only_last] = False
+    if only_labels:
+        held_out[:, :-n_labels] = False
     all_gone = held_out.sum(0) == count
     return held_out & ~all_gone
 
@@ -173,5 +184,6 @@ class Batches:
         dropped = chance < rate
         if self.n_labels:
             limit = self.config.label_dropout if self.labels_are_edges else 1.0
-            dropped[:, -self.n_labels :] = chance[:, -self.n_labels :] < limit
+            # The labels of a row go together, as they do when it is predicted.
+            dropped[:, -self.n_labels :] = chance[:, -1:] < limit
         return dropped.to(cells.observed.device) & cells.observed

@@ -107,6 +107,8 @@ class Checkpoint:
         try:
             file = read_model(self.path)
         except ModelFileError as error:
+            if self.path.is_dir():
+                raise
             if not _may_be_ours(self.path):
                 raise ModelFileError(
                     f"{str(self.path)!r} is not a checkpoint, and is left as it is. Give another "

@@ -309,8 +309,13 @@ class Trainer:
 
     def _hold_out(self, cells: Cells) -> Tensor:
         """Choose the held-out cells; with O_node they are labels."""
-        only_last = None if self.network.o_node is None else self.n_labels
-        return hold_out(cells, self.config.validation, self.generator, only_last=only_last)
+        return hold_out(
+            cells,
+            self.config.validation,
+            self.generator,
+            n_labels=self.n_labels,
+            only_labels=self.network.o_node is not None,
+        )
 
     def _density(self, cells: Cells) -> float:
         """Return the share of the cells that are observed."""

@@ -191,6 +191,13 @@ class Growth:
                 value[rows, j], spread[rows, j] = middle.trimmed, middle.spread
         return Guess(value, guess.chances, value, spread), forests
 
+    def _without_labels(self, columns: tuple[int, ...], feature: int) -> tuple[int, ...]:
+        """Return what trees of a label read: no other label, which nobody knows when predicting."""
+        first = len(self.n_categories) - self.n_labels
+        if feature < first:
+            return columns
+        return tuple(column for column in columns if column < first) or columns
+
     def _grow_one(
         self,
         work: RowsInWork,
@@ -203,7 +210,7 @@ class Growth:
         min_split: int = FEWEST_TO_SPLIT,
     ) -> Forest:
         known = np.flatnonzero(~work.missing[:, feature])
-        columns = work.inputs_for(feature)
+        columns = self._without_labels(work.inputs_for(feature), feature)
         inputs, target = work.inputs(known, columns), work.values[known, feature]
         weights = self.weights[feature][known] if feature in self.weights else None
         if smooth:

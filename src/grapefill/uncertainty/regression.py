@@ -33,6 +33,7 @@ NEWTON_STEPS = 12
 # So many coefficients of categories are drawn together.
 MOST_TOGETHER = 400
 CLOSE = 1e-6
+FARTHEST = 500.0
 
 
 class Fit(NamedTuple):
@@ -77,6 +78,8 @@ class Fit(NamedTuple):
         ndarray of shape (draws, inputs) or (draws, inputs, categories - 1)
         """
         rows, draws = weights.shape
+        if not self.roots:
+            return np.repeat(self.best[None], draws, axis=0)
         left = self.grow * self.left.reshape(rows, -1)
         pulls = [inputs.T @ ((weights - 1) * left[:, [at]]) for at in range(left.shape[1])]
         moved = _solve(self.roots, np.stack(pulls)).transpose(2, 1, 0)
@@ -174,12 +177,16 @@ def fit_logistic(
     """
     width, others = inputs.shape[1], n_categories - 1
     best = np.zeros((width, others)) if start is None else start.copy()
+    if not others:
+        return Fit(best, best, np.empty((inputs.shape[0], 0)), ())
     logits = inputs @ best
     truth = codes[:, None] == np.arange(1, n_categories)
     for _ in range(NEWTON_STEPS):
         largest = 0.0
+        highest = np.maximum(logits.max(axis=1), 0.0)
+        odds, first = np.exp(logits - highest[:, None]), np.exp(-highest)
         for at in range(others):
-            chance = category_chances(logits, n_categories)[:, 1 + at]
+            chance = odds[:, at] / (first + odds.sum(axis=1))
             root = _root(_information(inputs, chance * (1 - chance)), 0.0)
             pull = inputs.T @ (truth[:, at] - chance) - PRECISION * best[:, at]
             step = cho_solve((root, False), pull)
@@ -188,6 +195,7 @@ def fit_logistic(
             step /= max(1.0, size / 2)
             best[:, at] += step
             logits[:, at] += inputs @ step
+            odds[:, at] = np.exp(np.minimum(logits[:, at] - highest, FARTHEST))
             largest = max(largest, size)
         if largest < 1e-3:
             break

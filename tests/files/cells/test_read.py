@@ -1,5 +1,6 @@
 """What columns of text are taken for."""
 
+import json
 import re
 import warnings
 
@@ -172,6 +173,9 @@ EXPECTED = {
         ("date", [None], "date32[day]", None),
         ("datetime", [None], "timestamp[s]", None),
         ("empty", ["3"], "int64", 3),
+        ("integer", ["-", "-"], "int64", None),
+        ("price", ["-", None], "double", None),
+        ("date", ["-"], "date32[day]", None),
     ],
 )
 def test_as_it_was_before(name, texts, kind, first):
@@ -208,6 +212,8 @@ def test_formats_survive_json():
     for shape in EXPECTED.values():
         assert ColumnFormat.from_dict(shape.to_dict()) == shape
     assert ColumnFormat.from_dict("text") == ColumnFormat("text")
+    levels = ColumnFormat("text", levels=("None", "Low"))
+    assert ColumnFormat.from_dict(json.loads(json.dumps(levels.to_dict()))) == levels
     with pytest.raises(InputError, match="cannot be read as 'words'"):
         ColumnFormat.from_dict("words")
 
@@ -225,3 +231,9 @@ def test_formats_survive_json():
 )
 def test_words(found, words):
     assert describe_words(found) == words
+
+
+@pytest.mark.parametrize("kind", ["integer", "decimal", "boolean", "date", "datetime"])
+def test_nothing_but_marks_where_it_is_known_what_is_missing(kind):
+    column = columns({"x": ColumnFormat(kind)}, x=["-", None, "-"])["x"]
+    assert (column.format.type, column.values.null_count) == (kind, 3)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ALWAYS", "AMONG_NUMBERS", "spellings"]
+__all__ = ["ALWAYS", "AMONG_NUMBERS", "DOUBTFUL", "spellings"]
 
 ALWAYS = frozenset(
     {
@@ -17,6 +17,9 @@ ALWAYS = frozenset(
     }
 )  # fmt: skip
 """Marks in every column."""
+
+DOUBTFUL = frozenset({"NA", "None"})
+"""Marks that may be values of a column of words: a country, no degree."""
 
 AMONG_NUMBERS = frozenset(
     {

@@ -194,7 +194,7 @@ class _Reader:
             return found
         if expected.type == "text":
             return [TypedColumn(self.texts, ColumnFormat("text", levels=expected.levels))]
-        if not self.observed:
+        if self._has_only_marks():
             values = pa.nulls(len(self.texts), type=arrow_type(expected))
             return [TypedColumn(pa.chunked_array([values]), expected)]
         column = self._as_before(expected)
@@ -203,6 +203,12 @@ class _Reader:
         if not found:
             raise self._unexpected(expected)
         return found
+
+    def _has_only_marks(self) -> bool:
+        """Whether nothing of a column of numbers, dates or truth values is there."""
+        return (
+            not self.sample and set(pc.unique(pc.drop_null(self.texts)).to_pylist()) <= self.marks
+        )
 
     def _natural(self) -> list[TypedColumn]:
         """Read the column by the rules of this module."""
@@ -281,9 +287,7 @@ class _Reader:
         if bad is None:
             return True
         strange = pc.unique(self.texts.filter(pa.array(bad))).to_pylist()
-        # Of a column that is nothing but marks, somebody must have said what it holds.
-        known = self.name in self.context.expected
-        if set(strange) <= self.marks and (known or bad.sum() < self.observed):
+        if set(strange) <= self.marks and bad.sum() < self.observed:
             return True
         if self.almost is None or bad.sum() < self.almost[1].sum():
             self.almost = (what, bad)

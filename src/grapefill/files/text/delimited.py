@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grapefill.errors import InputError, OutputError, warn
+from grapefill.files.cells.marks import DOUBTFUL, spellings
 from grapefill.files.cells.read import Context, read_columns
 from grapefill.files.cells.write import write_plain, write_values
 from grapefill.files.table_file import TableFile
@@ -36,6 +37,8 @@ pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
 
 _SPACE = 32
+# Missing cells of a column that are looked at, of some rows.
+_SAMPLE = 100
 
 
 class DelimitedFile(TableFile):
@@ -82,7 +85,7 @@ class DelimitedFile(TableFile):
             )
             for j, (name, column) in enumerate(zip(self.names, columns, strict=True))
         }
-        self._warn_of_words()
+        self._warn_of_words(options)
 
     def where(self, row: int) -> str:
         """Return the line of a row, as a text editor shows it."""
@@ -156,11 +159,8 @@ class DelimitedFile(TableFile):
             self._quoted &= missing.all(axis=0)
         if not self._hole and missing.any():
             self._hole = _cell_text(rows, int(np.flatnonzero(missing)[0]))
-        blank = (rows.starts == rows.ends).reshape(missing.shape)
-        for j in np.flatnonzero((missing & ~blank).any(axis=0)).tolist():
-            self._marked[j].note(rows, j, missing[:, j] & ~blank[:, j])
-        for j in np.flatnonzero((missing & blank).any(axis=0)).tolist():
-            self._marked[j].beside_blanks = True
+        for j in np.flatnonzero(missing.any(axis=0)).tolist():
+            self._marked[j].note(rows, j, missing[:, j])
         for j, padding in enumerate(self._padding):
             if padding is None and not missing[:, j].all():
                 row = int(np.argmin(missing[:, j]))
@@ -169,15 +169,17 @@ class DelimitedFile(TableFile):
                 # Of cells that begin with space, the first one stands for all.
                 self._quoted[j] &= quote is not None and text.lstrip()[0] == self.dialect.quote
 
-    def _warn_of_words(self) -> None:
-        """Warn of words like ``None`` among others, where missing cells are empty."""
+    def _warn_of_words(self, options: ReadOptions) -> None:
+        """Warn of words like ``None`` among others: who leaves cells empty needs no word for it."""
         for name, marked in zip(self.names, self._marked, strict=True):
-            if self.formats[name].type == "text" and marked.is_doubtful:
-                cells = "1 cell is" if marked.count == 1 else f"{marked.count:,} cells are"
+            words = sorted(marked.words - spellings(options.na))
+            if self.formats[name].type != "text" or name in options.types:
+                continue
+            if marked.blanks and words:
                 warn(
-                    f"Column {name!r} of {self.name} has empty cells and words like "
-                    f"{marked.text!r}, which stand for missing cells too: {cells} taken so. Say so "
-                    "if they are values."
+                    f"Column {name!r} of {self.name} has empty cells, and cells with "
+                    f"{' and '.join(map(repr, words))}, which stand for missing cells too. "
+                    "Say so if they are values."
                 )
 
     def _pieces(self, changes: Changes) -> Iterator[bytes]:
@@ -308,32 +310,26 @@ class DelimitedFile(TableFile):
 
 @dataclass
 class _Marked:
-    """Words in a column that are taken for missing cells.
+    """What stands for missing cells in a column.
 
     Parameters
     ----------
-    text : str
-        The first of them.
-    count : int
-        How many cells have one.
-    beside_blanks : bool
-        Whether there are cells with nothing at all, too.
+    words : set of str
+        Those that do and may be values.
+    blanks : bool
+        Whether cells with nothing in them do.
     """
 
-    text: str = ""
-    count: int = 0
-    beside_blanks: bool = False
+    words: set[str] = field(default_factory=set)
+    blanks: bool = False
 
-    def note(self, rows: Rows, column: int, cells: Bools) -> None:
-        """Look at some of the cells."""
-        first = int(np.argmax(cells)) * rows.columns + column
-        self.text = self.text or _cell_text(rows, first).strip(" \"'")
-        self.count += int(cells.sum())
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether the words may be values: those who leave cells empty need no word for it."""
-        return self.beside_blanks and any(map(str.isalpha, self.text))
+    def note(self, rows: Rows, column: int, missing: Bools) -> None:
+        """Look at the first cells of some rows."""
+        for row in np.flatnonzero(missing)[:_SAMPLE].tolist():
+            text = _cell_text(rows, row * rows.columns + column).strip(" \"'")
+            if text in DOUBTFUL:
+                self.words.add(text)
+            self.blanks |= not text
 
 
 class _Order:

@@ -1,0 +1,119 @@
+"""What options say about columns is kept, or refused before any training."""
+
+import json
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from grapefill.cli.arguments import Columns
+from grapefill.cli.columns import Plan
+from grapefill.files import read_table
+
+LEVELS = ["None", "Low", "High", ""]
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """Let training fail."""
+    monkeypatch.setattr("grapefill.cli.impute.train", None)
+
+
+@pytest.fixture
+def levels(make_csv, tmp_path):
+    """A table with a level called None, as a file of some format."""
+
+    def make(suffix):
+        rows = [[str(k), LEVELS[k % 4]] for k in range(40)]
+        path = make_csv("levels.csv", rows, ["n", "level"])
+        if suffix == ".csv":
+            return path
+        book = openpyxl.Workbook()
+        book.active.append(["n", "level"])
+        for number, level in rows:
+            book.active.append([int(number), level or None])
+        book.save(path.with_suffix(suffix))
+        return path.with_suffix(suffix)
+
+    return make
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_a_level_called_none(cli, levels, quick, suffix):
+    path = levels(suffix)
+    model, filled, again = (path.with_name(f"{n}{suffix}") for n in ("m", "filled", "again"))
+    order = ("--ordinal", "level=None,Low,High")
+    result = cli("impute", path, *order, "--model", model, "-o", filled, *quick)
+    assert result.code == 0, result.err
+    assert "10 cells were filled" in result.out
+    assert cli("apply", model, path, "-o", again).code == 0
+    types = {"level": {"type": "text", "levels": LEVELS[:3]}}
+    for name in (filled, again):
+        found = read_table(name, types=types).frame["level"].to_pylist()
+        assert [level for k, level in enumerate(found) if LEVELS[k % 4]] == LEVELS[:3] * 10
+        assert set(found[3::4]) <= set(LEVELS[:3])
+
+
+def test_codes_in_json(cli, tmp_path, quick):
+    codes, path, filled = [1234, 567, None], tmp_path / "zip.jsonl", tmp_path / "filled.jsonl"
+    lines = [json.dumps({"zip": codes[k % 3], "n": k}) for k in range(30)]
+    path.write_text("\n".join(lines) + "\n")
+    assert cli("impute", path, "--text", "zip", "-o", filled, *quick).code == 0
+    after = filled.read_text().splitlines()
+    assert [line for k, line in enumerate(after) if k % 3 < 2] == [
+        line for k, line in enumerate(lines) if k % 3 < 2
+    ]
+    assert {json.loads(line)["zip"] for line in after[2::3]} <= {1234, 567}
+
+
+@pytest.mark.usefixtures("untrained")
+def test_columns_that_cannot_be_text(cli, tmp_path, houses):
+    path = tmp_path / "zip.parquet"
+    pq.write_table(pa.table({"zip": [1, None, 3], "s": ["x", "y", "z"]}), path)
+    result = cli("impute", path, "--text", "zip,s")
+    assert result.code == 1
+    assert "--text names the column 'zip', whose cells are int64 in the file" in result.err
+    assert "Add --categorical instead" in " ".join(result.err.split())
+    result = cli("impute", houses, "--text", "nope")
+    assert result.code == 1
+    assert "--text names the column 'nope', which is not there." in result.err
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("limits", "code", "message"),
+    [
+        (["rooms=0:inf"], 2, "names no limits"),
+        (["rooms=-inf:5"], 2, "names no limits"),
+        (["area=nan:"], 2, "names no limits"),
+        (["rooms=0.2:0.8"], 1, "no whole number for the column 'rooms'"),
+        (["rooms=1e30:"], 1, "no whole number for the column 'rooms'"),
+        (["rooms=:-1e30"], 1, "no whole number for the column 'rooms'"),
+        (["rooms=0:", "rooms=:9"], 1, "--bounds names the column 'rooms' twice"),
+    ],
+)
+def test_limits_that_cannot_be_kept(cli, houses, limits, code, message):
+    options = [word for limit in limits for word in ("--bounds", limit)]
+    result = cli("impute", houses, *options)
+    assert result.code == code
+    assert message in result.err
+
+
+@pytest.mark.parametrize("limits", ["n=0:1e30", "n=-1e30:9", "n=-1e30:1e30"])
+def test_limits_that_an_integer_never_reaches(make_csv, limits):
+    file = read_table(make_csv("n.csv", [["1", "x"], ["", "y"]], ["n", "s"]))
+    plan = Plan.make(Columns(bounds=(limits,)), file)
+    after = file.frame.set_column(0, "n", pa.array([1, 5]))
+    assert plan.hold(file.frame, after)["n"].to_pylist() == [1, 5]
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_workbook_that_cannot_be_written(cli, make_csv, tmp_path):
+    path = make_csv("bell.csv", [["x", "1"], ["ring\a", ""]], ["a", "b"])
+    result = cli("impute", path, "-o", tmp_path / "bell.xlsx")
+    assert result.code == 1
+    words = " ".join(result.err.split())
+    assert "Line 3 of" in words
+    assert "column 'a', has control characters" in words
+    assert not (tmp_path / "bell.xlsx").exists()

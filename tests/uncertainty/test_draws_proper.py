@@ -1,0 +1,148 @@
+"""Draws: what a statistician would check before publishing from them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+
+from grapefill import GrapeImputer, pool
+from grapefill.uncertainty.chance import uniforms
+from grapefill.uncertainty.regression import category_chances, fit_logistic
+
+SETTINGS = {"max_steps": 5, "rounds": 0}
+
+
+def fitted(table, **settings):
+    return GrapeImputer("fast", settings=SETTINGS | settings, random_state=0).fit(table)
+
+
+def test_numbers_for_one_purpose_are_not_those_for_another():
+    rows = np.arange(50)
+    keys = [(3, 1), (3, 1, 0), (3, 1, 0, 0), (3, 1, 4), (3, 1, 4, 0), (3, 1, 4, 0, 0, 0)]
+    drawn = {tuple(uniforms(rows, *key)) for key in keys}
+    assert len(drawn) == len(keys)
+
+
+def test_draws_know_the_groups_that_fills_know():
+    random = np.random.default_rng(0)
+    effect, group = random.normal(size=40), np.arange(1_200) % 40
+    x = effect[group] + 0.3 * random.normal(size=group.size)
+    table = pd.DataFrame({"x": x, "group": pd.Categorical(group.astype(str))})
+    holes = random.random(group.size) < 0.3
+    table.loc[holes, "x"] = np.nan
+    drawn = np.stack([each["x"][holes] for each in fitted(table).sample(table, 3, random_state=0)])
+    slope = np.polyfit(np.tile(effect[group[holes]], 3), drawn.ravel(), 1)[0]
+    assert abs(slope - 1) < 0.1
+    assert (drawn - effect[group[holes]]).std() < 0.4
+
+
+def test_categories_that_are_missing_by_a_number_are_drawn_as_often_as_they_are():
+    random = np.random.default_rng(1)
+    x = random.normal(size=4_000)
+    logits = np.stack([0 * x, 1.0 + 2.0 * x, 1.0 - 2.0 * x], axis=1)
+    codes = (softmax(logits, axis=1).cumsum(axis=1) < random.random((x.size, 1))).sum(axis=1)
+    table = pd.DataFrame({"x": x, "kind": np.array(["a", "b", "c"])[codes]})
+    holed = table.assign(kind=table["kind"].where(random.random(x.size) > 1 / (1 + np.exp(-2 * x))))
+    shares, means = [], []
+    for drawn in fitted(holed).sample_each(holed, 5, random_state=0):
+        shares.append((drawn["kind"] == "a").mean())
+        means.append(drawn["x"][drawn["kind"] == "a"].mean())
+    middle = table["kind"] == "a"
+    assert abs(np.mean(shares) - middle.mean()) < 0.015
+    assert abs(np.mean(means) - table["x"][middle].mean()) < 0.08
+
+
+@pytest.mark.parametrize("n_categories", [2, 3, 5])
+def test_the_logit_of_categories_is_where_its_likelihood_ends_to_rise(n_categories):
+    random = np.random.default_rng(2)
+    inputs = np.column_stack([np.ones(600), random.normal(size=(600, 2))])
+    beta = random.normal(size=(3, n_categories - 1))
+    chances = category_chances(inputs @ beta, n_categories)
+    codes = (chances.cumsum(axis=1) < random.random((600, 1))).sum(axis=1).astype(float)
+    fit = fit_logistic(inputs, codes, n_categories, random)
+    truth = codes[:, None] == np.arange(1, n_categories)
+    left = truth - category_chances(inputs @ fit.best, n_categories)[:, 1:]
+    np.testing.assert_allclose(fit.left, left)
+    # The prior pulls a little.
+    np.testing.assert_allclose(inputs.T @ left, 0.05 * fit.best, atol=0.05)
+
+
+def test_coefficients_of_categories_differ_as_much_as_their_likelihood_leaves_open():
+    random = np.random.default_rng(3)
+    inputs = np.column_stack([np.ones(800), random.normal(size=800)])
+    codes = random.integers(3, size=800).astype(float)
+    fit = fit_logistic(inputs, codes, 3, random)
+    again = fit.reweighted(inputs, random.exponential(size=(800, 4_000)))
+    drawn = np.stack(
+        [fit_logistic(inputs, codes, 3, random, start=fit.best).drawn for _ in range(1_500)]
+    )
+    # Of three equally frequent categories, log odds have a variance of 6 over the rows.
+    for found in (again, drawn):
+        np.testing.assert_allclose(found.var(axis=0), 6 / 800, rtol=0.15)
+
+
+def test_probabilities_of_earlier_models_are_one_against_the_rest():
+    logits = np.array([[0.0, 1.0, -1.0]])
+    chances = 1 / (1 + np.exp(-logits))
+    np.testing.assert_allclose(category_chances(logits, 3), chances / chances.sum())
+
+
+def test_the_variance_of_what_is_left_over_is_uncertain_too():
+    between = []
+    for seed in range(25):
+        random = np.random.default_rng(seed)
+        x = random.normal(size=200)
+        y = x + random.normal(size=200)
+        table = np.column_stack([x, np.where(np.arange(200) % 2, y, np.nan)])
+        estimates = []
+        for drawn in fitted(table).sample_each(table, 20, random_state=seed):
+            slope, constant = np.polyfit(drawn[:, 0], drawn[:, 1], 1)
+            estimates.append(np.log(np.var(drawn[:, 1] - slope * drawn[:, 0] - constant)))
+        between.append(np.var(estimates, ddof=1))
+    # Half of it would do if the observed cells told the variance exactly.
+    assert 0.007 < np.mean(between) < 0.013
+
+
+def test_draws_of_wide_tables_know_how_little_is_known_of_a_row():
+    random = np.random.default_rng(0)
+    table = random.normal(size=(150, 4)) @ random.normal(size=(4, 104))
+    table += 0.5 * random.normal(size=table.shape)
+    holed = np.where(random.random(table.shape) < 0.3, np.nan, table)
+    imputer = fitted(holed, max_steps=40)
+    holed[:20] = np.nan
+    drawn = np.stack(imputer.sample(holed, 10, random_state=0))[:, :20].reshape(-1, 104)
+    assert 0.8 < np.median(drawn.std(axis=0) / table.std(axis=0)) < 1.25
+
+
+def test_rare_columns_of_wide_tables_vary(monkeypatch):
+    monkeypatch.setattr("grapefill.uncertainty.wide.FACTOR_ROWS", 50)
+    random = np.random.default_rng(0)
+    table = random.normal(size=(300, 3)) @ random.normal(size=(3, 105))
+    table[30:, 0] = np.nan
+    drawn = np.stack(fitted(table).sample(table, 5, random_state=0))[:, 30:, 0]
+    assert np.median(drawn.std(axis=0)) > 1e-6
+
+
+def test_whole_numbers_may_be_names_in_another_order():
+    estimates, variances = pd.Series({1: 10.0, 0: 20.0}), pd.Series({0: 0.2, 1: 0.1})
+    pooled = pool([estimates] * 3, [variances] * 3)
+    assert pooled.names == ("1", "0")
+    np.testing.assert_allclose(pooled.within, [0.1, 0.2])
+    by_model = pool.fit(lambda _: (estimates, variances), [1, 2, 3])
+    np.testing.assert_allclose(by_model.within, [0.1, 0.2])
+    counted = pool([pd.Series([1.0, 2.0])] * 2, [pd.Series([0.1, 0.2])] * 2)
+    assert counted.names == ("x0", "x1")
+
+
+def test_intervals_of_less_coverage_hold_as_much_as_they_say():
+    held, coverages = [], [0.3, 0.5, 0.7]
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        common = random.normal(size=(800, 1))
+        complete = common + random.normal(size=(800, 4))
+        holes = random.random(complete.shape) < 0.25
+        holed = np.where(holes, np.nan, complete)
+        imputer = fitted(holed, max_steps=100)
+        ends = [imputer.interval(holed, coverage) for coverage in coverages]
+        held.append([((low <= complete) & (complete <= up))[holes].mean() for low, up in ends])
+    np.testing.assert_allclose(np.mean(held, axis=0), coverages, atol=0.045)
