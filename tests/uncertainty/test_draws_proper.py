@@ -146,3 +146,18 @@ def test_intervals_of_less_coverage_hold_as_much_as_they_say():
         ends = [imputer.interval(holed, coverage) for coverage in coverages]
         held.append([((low <= complete) & (complete <= up))[holes].mean() for low, up in ends])
     np.testing.assert_allclose(np.mean(held, axis=0), coverages, atol=0.045)
+
+
+def test_a_logit_of_several_categories_is_pooled():
+    import statsmodels.formula.api as smf
+
+    random = np.random.default_rng(0)
+    tables = [
+        pd.DataFrame({"x": random.normal(size=200), "kind": random.integers(3, size=200)})
+        for _ in range(2)
+    ]
+    models = [smf.mnlogit("kind ~ x", table).fit(disp=0) for table in tables]
+    pooled = pool.fit(lambda model: model, models)
+    assert pooled.names == ("Intercept [0]", "x [0]", "Intercept [1]", "x [1]")
+    expected = np.mean([model.params.to_numpy().T.ravel() for model in models], axis=0)
+    np.testing.assert_allclose(pooled.estimate, expected)

@@ -37,6 +37,8 @@ def summarise(model: GrapeModel) -> str:
             "category. All parts were given more data, and there are more trees, afterwards. Trees",
             "of lines have a linear map in each leaf, for columns that follow others smoothly.",
         ]
+    if trials and model.n_labels:
+        lines.append("Features were held out of rows whose labels were known, as a rule.")
     return "\n".join(lines)
 
 

@@ -310,6 +310,7 @@ def _coefficients(model: Any) -> _Coefficients:
             f"A {type(model).__name__} has no standard errors to pool. Return results of "
             "statsmodels, or a pair (estimates, variances)."
         )
+    estimate, variance = _flat(estimate), _flat(variance)
     labels = _labels_of(estimate)
     named = [_labels_of(each) is not None for each in (estimate, variance)]
     if any(isinstance(each, Mapping) for each in (estimate, variance)) and not all(named):
@@ -318,6 +319,17 @@ def _coefficients(model: Any) -> _Coefficients:
     if labels is None:
         labels = [f"x{k}" for k in range(values.size)]
     return _Coefficients(tuple(map(str, labels)), values, spread, df, rows)
+
+
+def _flat(given: Any) -> Any:
+    """Return a data frame of coefficients, one column for each category, as one by name."""
+    if not hasattr(given, "columns") or not hasattr(given, "index"):
+        return given
+    return {
+        f"{row} [{column}]": value
+        for column in given.columns
+        for row, value in given[column].items()
+    }
 
 
 def _labels_of(given: Any) -> list[Any] | None:
