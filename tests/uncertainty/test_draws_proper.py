@@ -63,8 +63,9 @@ def test_the_logit_of_categories_is_where_its_likelihood_ends_to_rise(n_categori
     truth = codes[:, None] == np.arange(1, n_categories)
     left = truth - category_chances(inputs @ fit.best, n_categories)[:, 1:]
     np.testing.assert_allclose(fit.left, left)
-    # The prior pulls a little.
-    np.testing.assert_allclose(inputs.T @ left, 0.05 * fit.best, atol=0.05)
+    # A step of Newton's method would be small, and the prior pulls a little.
+    assert np.abs(inputs.T @ left).max() < 1.5
+    assert np.abs(fit.best - beta).max() < 0.7
 
 
 def test_coefficients_of_categories_differ_as_much_as_their_likelihood_leaves_open():

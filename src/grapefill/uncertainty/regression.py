@@ -29,11 +29,13 @@ RIDGE = 1e-5
 # Precision of the prior of a logistic coefficient: no coefficient runs away where categories are
 # told apart without error.
 PRECISION = 0.05
-NEWTON_STEPS = 12
+NEWTON_STEPS, STEPS_FROM_NEAR = 12, 5
 # So many coefficients of categories are drawn together.
 MOST_TOGETHER = 400
 CLOSE = 1e-6
 FARTHEST = 500.0
+# Standard errors that make no difference.
+ENOUGH = 0.1
 
 
 class Fit(NamedTuple):
@@ -151,7 +153,7 @@ def fit_logistic(
 ) -> Fit:
     """Regress categories on inputs: the log odds of each against the first.
 
-    One category after the other takes a step of Newton's method, until none moves any more.
+    One category after the other takes a step of Newton's method, until none moves much any more.
 
     Parameters
     ----------
@@ -176,33 +178,47 @@ def fit_logistic(
     True
     """
     width, others = inputs.shape[1], n_categories - 1
-    best = np.zeros((width, others)) if start is None else start.copy()
     if not others:
-        return Fit(best, best, np.empty((inputs.shape[0], 0)), ())
-    logits = inputs @ best
-    truth = codes[:, None] == np.arange(1, n_categories)
-    for _ in range(NEWTON_STEPS):
+        nothing = np.zeros((width, 0))
+        return Fit(nothing, nothing, np.empty((inputs.shape[0], 0)), ())
+    # All categories alike, so that none waits for the others to move away from a first one.
+    beta = np.zeros((width, n_categories))
+    if start is not None:
+        beta[:, 1:] = start
+        beta -= beta.mean(axis=1, keepdims=True)
+    logits = np.asfortranarray(inputs @ beta)
+    truth = codes[:, None] == np.arange(n_categories)
+    roots: list[FloatArray] = [np.empty(0)] * n_categories
+    for number in range(NEWTON_STEPS if start is None else STEPS_FROM_NEAR):
+        # Where it starts close, what rows tell is worked out once.
+        anew = start is None or number == 0
         largest = 0.0
-        highest = np.maximum(logits.max(axis=1), 0.0)
-        odds, first = np.exp(logits - highest[:, None]), np.exp(-highest)
-        for at in range(others):
-            chance = odds[:, at] / (first + odds.sum(axis=1))
-            root = _root(_information(inputs, chance * (1 - chance)), 0.0)
-            pull = inputs.T @ (truth[:, at] - chance) - PRECISION * best[:, at]
-            step = cho_solve((root, False), pull)
-            size = float(np.abs(step).max())
+        highest = logits.max(axis=1)
+        odds = np.asfortranarray(np.exp(logits - highest[:, None]))
+        total = odds.sum(axis=1)
+        for at in range(n_categories):
+            chance = np.minimum(odds[:, at] / total, 1.0)
+            if anew:
+                roots[at] = _root(_information(inputs, chance * (1 - chance)), 0.0)
+            pull = inputs.T @ (truth[:, at] - chance) - PRECISION * beta[:, at]
+            step = cho_solve((roots[at], False), pull)
+            # In standard errors, before it is shortened.
+            largest = max(largest, float(pull @ step))
             # Newton's method overshoots where categories are nearly separate.
-            step /= max(1.0, size / 2)
-            best[:, at] += step
+            step /= max(1.0, float(np.abs(step).max()) / 2)
+            beta[:, at] += step
             logits[:, at] += inputs @ step
+            total -= odds[:, at]
             odds[:, at] = np.exp(np.minimum(logits[:, at] - highest, FARTHEST))
-            largest = max(largest, size)
-        if largest < 1e-3:
+            total = np.maximum(total, CLOSE) + odds[:, at]
+        if largest < ENOUGH**2:
             break
-    chances = category_chances(logits, n_categories)[:, 1:]
-    roots = _category_roots(inputs, chances)
-    drawn = best + _noise(roots, random).reshape(others, width).T
-    return Fit(best, drawn, truth - chances, roots)
+    best = beta[:, 1:] - beta[:, :1]
+    chances = category_chances(inputs @ best, n_categories)[:, 1:]
+    together = _root_of_all(inputs, chances) if 1 < others <= MOST_TOGETHER // width else None
+    found = tuple(roots[1:]) if together is None else (together,)
+    drawn = best + _noise(found, random).reshape(others, width).T
+    return Fit(best, drawn, truth[:, 1:] - chances, found)
 
 
 def _information(inputs: FloatArray, weight: FloatArray) -> FloatArray:
@@ -212,19 +228,16 @@ def _information(inputs: FloatArray, weight: FloatArray) -> FloatArray:
     return found + PRECISION * np.eye(inputs.shape[1])
 
 
-def _category_roots(inputs: FloatArray, chances: FloatArray) -> tuple[FloatArray, ...]:
-    """Return the Cholesky factors of the precision of coefficients; see `Fit`."""
+def _root_of_all(inputs: FloatArray, chances: FloatArray) -> FloatArray:
+    """Return the Cholesky factor of the precision of the coefficients of all categories."""
     width, others = inputs.shape[1], chances.shape[1]
-    blocks = [_information(inputs, chance * (1 - chance)) for chance in chances.T]
-    if others == 1 or width * others > MOST_TOGETHER:
-        return tuple(_root(block, 0.0) for block in blocks)
     whole = np.zeros((others, width, others, width))
     for a in range(others):
-        whole[a, :, a] = blocks[a]
+        whole[a, :, a] = _information(inputs, chances[:, a] * (1 - chances[:, a]))
         for b in range(a):
             apart = inputs.T @ (inputs * (chances[:, a] * chances[:, b])[:, None])
             whole[a, :, b] = whole[b, :, a] = -apart
-    return (_root(whole.reshape(others * width, others * width), 0.0),)
+    return _root(whole.reshape(others * width, others * width), 0.0)
 
 
 def category_chances(logits: FloatArray, n_categories: int) -> FloatArray:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     """From some inputs to the sums over rows of their products."""
 
 # A column is regressed on the inputs that it goes along with most, one of many categories on fewer.
-MOST_INPUTS, MOST_INPUTS_OF_MANY = 128, 64
+MOST_INPUTS, MOST_INPUTS_OF_MANY = 128, 32
 MANY_CATEGORIES = 10
 # Rows and trees of a column; a tree of many rows costs much and says little more.
 TREE_ROWS = 4_000
