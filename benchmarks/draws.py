@@ -1,15 +1,9 @@
-"""Draws: whether they keep correlations, and what they cost in time and memory beside a fill.
-
-How far off the correlations of drawn tables are has a floor: which values the missing cells had is
-chance, whoever draws them. Draws that were taught by the complete table show where it is.
-"""
+"""Draws: whether they keep correlations, and what they cost in time and memory beside a fill."""
 
 from __future__ import annotations
 
 import time
 import tracemalloc
-from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +14,6 @@ from benchmarks.results import ResultFile, markdown_table
 from benchmarks.rubin import MECHANISMS, MODELS, simulate
 from grapefill import GrapeImputer
 from grapefill.evaluate import draw_mask
-from grapefill.uncertainty.gibbs import fit_joint
 
 if TYPE_CHECKING:
     import argparse
@@ -77,9 +70,6 @@ def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
         "single": round(single, 5),
         "draws": round(float(np.mean([_gap(truth, each) for each in draws])), 5),
         "averaged": round(_gap(truth, np.mean(draws, axis=0)), 5),
-        "floor": round(
-            _gap(truth, np.mean(_drawn(_taught(imputer, complete, seed), holed, seed), 0)), 5
-        ),
     }
 
 
@@ -89,16 +79,6 @@ def _drawn(imputer: GrapeImputer, holed: pd.DataFrame, seed: int) -> list[np.nda
         _correlations(as_numbers(drawn))
         for drawn in imputer.sample_each(holed, DRAWS, random_state=seed)
     ]
-
-
-def _taught(imputer: GrapeImputer, complete: pd.DataFrame, seed: int) -> GrapeImputer:
-    """Return the same imputer with draws that were learned from the complete table."""
-    taught, learned = copy(imputer), imputer.uncertainty_
-    assert learned is not None
-    assert imputer.model_ is not None
-    sampler = fit_joint(imputer.model_, imputer._encoded(complete)[1].numbers, seed=seed)
-    taught._draws = replace(learned, sampler=sampler)
-    return taught
 
 
 def _correlations(numbers: np.ndarray) -> np.ndarray:
@@ -145,15 +125,15 @@ def _cost(preset: str, seed: int) -> dict[str, Any]:
 def table(preset: str) -> str:
     """Return how far correlations are off in draws and in single fills."""
     lines = [line for line in RESULTS.lines() if line["preset"] == preset and "single" in line]
-    names = ("single", "draws", "averaged", "floor")
+    names = ("single", "draws", "averaged")
     rows = [
         [
             line["dataset"],
             str(line["seed"]),
-            *(f"{line[name]:.4f}" if name in line else "" for name in names),
+            *(f"{line[name]:.4f}" for name in names),
             f"{line['averaged'] / line['single']:.2f}",
         ]
         for line in lines
     ]
-    head = ["table", "seed", "single fill", "a draw", "all draws", "taught by all cells", "ratio"]
+    head = ["table", "seed", "single fill", "a draw", "all draws", "ratio"]
     return markdown_table(head, rows)

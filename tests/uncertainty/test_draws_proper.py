@@ -7,6 +7,7 @@ from scipy.special import softmax
 
 from grapefill import GrapeImputer, pool
 from grapefill.uncertainty.chance import uniforms
+from grapefill.uncertainty.joint import choose_alike
 from grapefill.uncertainty.regression import category_chances, fit_logistic
 
 SETTINGS = {"max_steps": 5, "rounds": 0}
@@ -162,3 +163,34 @@ def test_a_logit_of_several_categories_is_pooled():
     assert pooled.names == ("Intercept [0]", "x [0]", "Intercept [1]", "x [1]")
     expected = np.mean([model.params.to_numpy().T.ravel() for model in models], axis=0)
     np.testing.assert_allclose(pooled.estimate, expected)
+
+
+@pytest.mark.parametrize("kind", ["two values", "five values", "counts"])
+def test_columns_of_few_whole_numbers_go_along_as_they_should(kind):
+    off = []
+    for seed in range(2):
+        random = np.random.default_rng(seed)
+        base = random.normal(size=(1_200, 1)) + random.normal(size=(1_200, 4))
+        complete = {
+            "two values": (base > 0).astype(float),
+            "five values": np.digitize(base, [-1.5, -0.5, 0.5, 1.5]) + 1.0,
+            "counts": random.poisson(np.exp(base / 2)).astype(float),
+        }[kind]
+        table = np.where(random.random(complete.shape) < 0.3, np.nan, complete)
+        drawn = fitted(table).sample(table, 5, random_state=0)
+        assert set(np.unique(drawn)) <= set(np.unique(complete))
+        apart = np.mean([np.corrcoef(each.T) for each in drawn], axis=0) - np.corrcoef(complete.T)
+        off.append(apart[~np.eye(4, dtype=bool)].mean())
+    # Rounded to whole numbers, they would go along too little, by .05 to .1.
+    assert abs(np.mean(off)) < 0.03
+
+
+def test_like_predictions_are_the_closest_and_any_of_the_same():
+    levels = np.repeat([0.0, 1.0, 2.0], [40, 30, 30])
+    chance = (np.arange(1_000) + 0.5) / 1_000
+    for predicted, first, last in [(-9.0, 0, 39), (0.4, 0, 39), (0.9, 40, 69), (1.2, 40, 69)]:
+        chosen = choose_alike(levels, np.full(1_000, predicted), chance, closest=True)
+        assert (chosen.min(), chosen.max()) == (first, last)
+    alone = choose_alike(np.arange(100.0), np.full(1_000, 50.2), chance, closest=True)
+    assert sorted(set(alone)) == [48, 49, 50, 51, 52]
+    assert (choose_alike(np.array([3.0]), np.full(1_000, 1.0), chance, closest=True) == 0).all()

@@ -34,7 +34,7 @@ REPEATED = 0.2
 FEW_VALUES = 30
 PREFIX = "uncertainty."
 # Rows with holes, and holes of a column, that tell how far apart votes are.
-FILLED_ROWS = 2_000
+FILLED_ROWS = 600
 MOST_FILLS = 300
 # Rows that are put aside for it.
 MOST_ROWS = 50_000

@@ -39,6 +39,8 @@ LEAST_PAIRS = 0.4
 # So many inputs are multiplied with each other at once for all columns.
 MOST_TOGETHER = 256
 START_ROWS, START_SWEEPS, START_TREES = 1_500, 10, 2
+# Fills know the observed cells of their rows, and trees would find out, so that these come later.
+TREES_FROM = 2
 # Learned from no more rows than that, nor from more multiplications per sweep.
 MOST_ROWS = 20_000
 MOST_WORK = 2e9
@@ -81,16 +83,17 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     if many:
         _start(columns, work, missing, random)
     keep, grow = _spread_over_sweeps(DRAWS, many=many), _spread_over_sweeps(KEPT_TREES, many=many)
+    first = 0 if many else TREES_FROM
     for sweep in range(max(keep) + 1):
         for column in columns.values():
             # Without holes nothing depends on a column until something of it is kept.
-            if column.holes.size or sweep == 0 or sweep in grow:
+            if column.holes.size or sweep == first or sweep in grow:
                 column.regress()
-                if sweep == 0:
+                if sweep == first:
                     column.start_trees()
                 elif column.forest_is_used:
                     column.grow(grow[sweep])
-                if sweep == 0 or sweep in grow:
+                if sweep <= first or sweep in grow:
                     column.look()
                 column.redraw()
         if sweep in keep:
@@ -145,7 +148,7 @@ def _start(
     for sweep in range(START_SWEEPS):
         for start in starts.values():
             start.regress()
-            if sweep == 0:
+            if sweep == TREES_FROM:
                 start.start_trees(quick=True)
             elif start.forest_is_used:
                 start.grow(START_TREES)

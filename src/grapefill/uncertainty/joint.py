@@ -284,6 +284,9 @@ def choose_alike(
 ) -> IntArray:
     """Choose an observed cell of about the same prediction, by a number from 0 to 1.
 
+    Many cells may have the very prediction that is closest, as where the other columns have a few
+    values only; then it is one of them.
+
     Parameters
     ----------
     levels : ndarray
@@ -295,9 +298,15 @@ def choose_alike(
     """
     alike = FEWEST_ALIKE if closest else max(FEWEST_ALIKE, round(ALIKE * levels.size))
     alike = min(levels.size, alike)
-    middle = np.searchsorted(levels, predicted)
-    first = np.clip(middle - alike // 2, 0, levels.size - alike)
-    chosen: IntArray = first + (chance * alike).astype(np.int64)
+    above = np.clip(np.searchsorted(levels, predicted), 1, max(1, levels.size - 1))
+    below = levels[above - 1]
+    above = np.minimum(above, levels.size - 1)
+    closer = np.where(predicted - below <= levels[above] - predicted, below, levels[above])
+    start, stop = (np.searchsorted(levels, closer, side) for side in ("left", "right"))
+    first = np.clip((start + stop) // 2 - alike // 2, 0, levels.size - alike)
+    same = stop - start
+    first, count = np.where(same > alike, start, first), np.maximum(same, alike)
+    chosen: IntArray = first + (chance * count).astype(np.int64)
     return chosen
 
 

@@ -131,9 +131,7 @@ class SweptColumn:
 
     def _has_frequent(self) -> bool:
         counts = np.unique(self.truth, return_counts=True)[1]
-        whole = bool((self.truth == np.rint(self.truth)).all())
-        # Whole numbers are rounded to anyway.
-        return not whole and bool(counts.max() >= FREQUENT * self.truth.size)
+        return bool(counts.max() >= FREQUENT * self.truth.size)
 
     def _read(self, rows: IntArray) -> FloatArray:
         return self.work.inputs.take(rows, axis=0).take(self.inputs, axis=1)
@@ -345,25 +343,29 @@ class SweptColumn:
     def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
         """Return what is left over in observed cells, and what was predicted of them."""
         left, seen = self.rest, np.arange(self.rest.size)
+        predicted = self._read(self.known) @ self.fit.best
         # Without trees there is nothing to make up for, though there may have been.
         self.shift = np.zeros(self.inputs.size)
         if forest is not None:
-            left, seen = self._left_by_trees(forest)
+            left, predicted, seen = self._left_by_trees(forest)
         if forest is None and not self.as_donors:
             left = np.sort(left)
             if left.size > MOST_POOL:
                 levels = (np.arange(MOST_POOL) + 0.5) / MOST_POOL
                 left = np.interp(levels * (left.size - 1), np.arange(left.size), left)
             return left, np.empty(0)
-        predicted = self.target[seen] - left
         if seen.size > MOST_POOL:
             some = self.random.permutation(seen.size)[:MOST_POOL]
             seen, left, predicted = seen[some], left[some], predicted[some]
+        # Rows that are alike have one prediction, however it was rounded.
+        predicted = np.round(predicted, 10)
         order = np.argsort(predicted, kind="stable")
         return (self.truth[seen] if self.as_donors else left)[order], predicted[order]
 
-    def _left_by_trees(self, forest: Forest) -> tuple[FloatArray, IntArray]:
-        """Return what regression and trees leave over in cells that trees have not seen, and which.
+    def _left_by_trees(self, forest: Forest) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return what regression and trees leave over in cells that trees have not seen.
+
+        And what they predict, and which cells these are.
 
         It is taken from one draw of the other cells of a row, as the cells to be drawn will be: a
         mean over draws would be closer to the truth.
@@ -385,11 +387,13 @@ class SweptColumn:
         inputs = self._read(self.known[rows[some]])
         self.shift = fit_linear(inputs, left, self.random).best
         left = left - inputs @ self.shift
+        predicted = inputs @ (self.fit.best + self.shift) + mean
         # Fewer trees spoke than will, so a part of what is left over is theirs.
         noise = (np.square(votes - mean[:, None]) * unseen).sum(axis=1) / np.maximum(count - 1, 1)
         extra = float((noise * (1 / count - 1 / len(forest.trees))).mean())
         size = float(np.square(left).mean())
-        return left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0)), rows[some]
+        left = left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0))
+        return left, predicted, rows[some]
 
     def _signal(self) -> float:
         """Return how what is left over depends on the other columns, in its mean or its size.
@@ -401,9 +405,16 @@ class SweptColumn:
         seen = count > 0
         if seen.sum() < 20:
             return 0.0
-        mean = _correlation(vote[seen] / count[seen], self.rest[seen])
-        spread = _correlation(size[seen] / count[seen], np.abs(self.rest[seen]))
-        return max(mean, spread) - 1.5 / float(np.sqrt(seen.sum()))
+        said, rest = vote[seen] / count[seen], self.rest[seen]
+        if self.as_donors:
+            # Values of like predictions differ as much as they should without trees, and what trees
+            # say makes predictions worse unless it is close.
+            gain = 1 - float(np.square(rest - said).mean() / max(np.square(rest).mean(), 1e-300))
+            signal = float(np.sign(gain) * np.sqrt(abs(gain)))
+        else:
+            spread = _correlation(size[seen] / count[seen], np.abs(rest))
+            signal = max(_correlation(said, rest), spread)
+        return signal - 1.5 / float(np.sqrt(seen.sum()))
 
     def _linear_share(self) -> float:
         """Return how often to ask the regression rather than trees, by the probabilities given."""
