@@ -393,6 +393,9 @@ class SweptColumn:
         extra = float((noise * (1 / count - 1 / len(forest.trees))).mean())
         size = float(np.square(left).mean())
         left = left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0))
+        if not self.as_donors:
+            # All trees will come closer by what was taken off. Values must not be told apart by it.
+            predicted = self.target[rows[some]] - left
         return left, predicted, rows[some]
 
     def _signal(self) -> float:
