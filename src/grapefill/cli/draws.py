@@ -352,7 +352,7 @@ def _check_terms(frame: Any, formula: str, path: str) -> None:
             continue
         if column.null_count == len(column):
             raise InputError(
-                f"The column {name!r} of {path} has no value, so nothing depends on it."
+                f"The column {name!r} of {path} has no value. Leave it out of the formula."
             )
         if pa.types.is_temporal(column.type):
             raise ConfigError(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from grapefill.files.places import Place
 
-__all__ = ["as_cell", "check_workbook", "table_pieces"]
+__all__ = ["check_workbook", "put", "table_pieces"]
 
 pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
@@ -150,12 +150,23 @@ def check_workbook(table: Any, name: str, where: Callable[[int], str]) -> None:
                 )
 
 
-def as_cell(sheet: Any, value: Any) -> Any:
-    """Return a value as it goes into a workbook: text that begins like a formula stays text."""
-    if not (isinstance(value, str) and value.startswith("=")):
+def put(cell: Any, value: Any) -> None:
+    """Write a value into a cell of a workbook; text that begins like a formula stays text."""
+    cell.value = value
+    if _looks_like_formula(value):
+        cell.data_type = "s"
+
+
+def _looks_like_formula(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("=")
+
+
+def _as_cell(sheet: Any, value: Any) -> Any:
+    """Return what goes into a row that is written at once; see `put`."""
+    if not _looks_like_formula(value):
         return value
-    cell = import_module("openpyxl.cell").WriteOnlyCell(sheet, value)
-    cell.data_type = "s"
+    cell = import_module("openpyxl.cell").WriteOnlyCell(sheet)
+    put(cell, value)
     return cell
 
 
@@ -164,11 +175,11 @@ def _write_workbook(table: Any, buffer: io.BytesIO) -> None:
     _warn_of_changes(table)
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("Sheet1")
-    sheet.append([as_cell(sheet, name) for name in table.column_names])
+    sheet.append([_as_cell(sheet, name) for name in table.column_names])
     for batch in table.to_batches(max_chunksize=_ROWS):
         columns = [_for_workbook(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
-            sheet.append([as_cell(sheet, value) for value in row])
+            sheet.append([_as_cell(sheet, value) for value in row])
     book.save(buffer)
 
 

@@ -20,6 +20,7 @@ from grapefill.files.cells.numbers import describe_floats, rounded
 from grapefill.files.cells.read import Context, TypedColumn, arrow_type, read_columns
 from grapefill.files.cells.write import write_values
 from grapefill.files.changes import find_missing
+from grapefill.files.convert import put
 from grapefill.files.table_file import TableFile
 
 if TYPE_CHECKING:
@@ -303,7 +304,7 @@ class ExcelFile(TableFile):
                 cell = sheet.cell(row, column)
                 if cell.number_format == "General" and style is not None:
                     cell.number_format = style
-                _put(cell, value)
+                put(cell, value)
         for j, mask in changes.erased.items():
             for row in _chosen(self.rows, mask):
                 sheet.cell(row, self.first_column + j).value = None
@@ -312,9 +313,9 @@ class ExcelFile(TableFile):
         for at, (name, added) in enumerate(changes.added):
             column = max(self.first_column + len(self.names), last + 1) + at
             if self._header is not None:
-                _put(sheet.cell(self._header, column), name)
+                put(sheet.cell(self._header, column), name)
             for row, value in zip(self.rows, added.to_pylist(), strict=True):
-                _put(sheet.cell(row, column), int(value) if isinstance(value, bool) else value)
+                put(sheet.cell(row, column), int(value) if isinstance(value, bool) else value)
         buffer = io.BytesIO()
         self.book.save(buffer)
         return [buffer.getvalue()]
@@ -356,13 +357,6 @@ class ExcelFile(TableFile):
                 "work them out when they open it; other programs see empty cells until it was "
                 "saved there once."
             )
-
-
-def _put(cell: Any, value: Any) -> None:
-    """Write a value into a cell; text that begins like a formula stays text."""
-    cell.value = value
-    if isinstance(value, str) and value.startswith("="):
-        cell.data_type = "s"
 
 
 def _chosen(rows: Sequence[int], mask: Any) -> list[int]:
