@@ -1,16 +1,22 @@
-"""Rows as the inputs of a regression: a constant, scaled numbers, indicators of categories."""
+"""Rows as the inputs of a regression: a constant, scaled numbers, indicators of categories.
+
+A skew column is there twice: curved, as it is regressed itself, and straight, so that others keep
+what they have to do with the number as it is.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grapefill.uncertainty.curves import Curve, choose_curve
+
 if TYPE_CHECKING:
     from grapefill.table import Scaling
-    from grapefill.table.arrays import FloatArray, IntArray
+    from grapefill.table.arrays import BoolArray, FloatArray, IntArray
 
 # A scaled number farther out than that counts as being there.
 FARTHEST = 20.0
@@ -18,6 +24,10 @@ FARTHEST = 20.0
 MOST_INDICATORS = 64
 # Among some rows of a table are so many with a cell of every column, if there are.
 FEWEST_CELLS = 20
+# Curves are chosen by so many rows, over and over, for one depends on the others.
+ROWS_FOR_CURVES, PASSES = 2_000, 2
+# A column in which some value is as frequent as that is not curved.
+FREQUENT = 0.1
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,8 @@ class Design:
         For every feature, 0 for numbers or the number of categories.
     scaling : Scaling
         How numbers are scaled.
+    curves : dict of int to Curve
+        Of the features that are skew.
 
     Examples
     --------
@@ -42,13 +54,16 @@ class Design:
 
     n_categories: tuple[int, ...]
     scaling: Scaling
+    curves: dict[int, Curve] = field(default_factory=dict)
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
         """The inputs of every feature."""
         places, start = [], 1
-        for k in self.n_categories:
-            width = 1 if not k else k - 1 if k <= MOST_INDICATORS else 0
+        for j, k in enumerate(self.n_categories):
+            width = k - 1 if k <= MOST_INDICATORS else 0
+            if not k:
+                width = 2 if j in self.curves else 1
             places.append(slice(start, start + width))
             start += width
         return tuple(places)
@@ -78,17 +93,61 @@ class Design:
         place, k = self.places[feature], self.n_categories[feature]
         if not k:
             inputs[rows, place.start] = self.scaled(feature, values)
+            if feature in self.curves:
+                inputs[rows, place.start + 1] = self._straight(feature, values)
         elif place.stop > place.start:
             inputs[rows, place] = values[:, None] == np.arange(1, k)
 
     def scaled(self, feature: int, values: FloatArray) -> FloatArray:
         """Return the scaled values of a feature of numbers."""
+        if feature not in self.curves:
+            return self._straight(feature, values)
+        curved = self.curves[feature].apply(self.scaling.of(feature).apply(values))
+        return np.clip(curved, -FARTHEST, FARTHEST)
+
+    def _straight(self, feature: int, values: FloatArray) -> FloatArray:
         return np.clip(self.scaling.of(feature).apply(values), -FARTHEST, FARTHEST)
+
+    def undo(self, feature: int, scaled: FloatArray) -> FloatArray:
+        """Turn scaled values of a feature back."""
+        if feature in self.curves:
+            scaled = self.curves[feature].undo(scaled)
+        return self.scaling.of(feature).undo(scaled)
+
+    def curved(self, values: FloatArray, missing: BoolArray) -> Design:
+        """Return a design with curves for features that are skew.
+
+        Parameters
+        ----------
+        values : ndarray of shape (rows, features)
+            Rows whose holes are filled.
+        missing : ndarray of bool of the same shape
+            The holes.
+        """
+        rows, design = values.shape[0], self
+        some = np.linspace(0, rows - 1, min(rows, ROWS_FOR_CURVES)).astype(np.int64)
+        values, missing = values[some], missing[some]
+        for _ in range(PASSES):
+            for j, k in enumerate(self.n_categories):
+                known = ~missing[:, j]
+                if k or has_frequent(values[known, j]):
+                    continue
+                inputs = design.inputs(values[known])[:, design.others(j)]
+                found = choose_curve(self.scaling.of(j).apply(values[known, j]), inputs)
+                others = {at: curve for at, curve in design.curves.items() if at != j}
+                design = replace(design, curves=others | ({j: found} if found else {}))
+        return design
 
     def others(self, feature: int) -> IntArray:
         """Return the inputs that do not come from a feature."""
         place = self.places[feature]
         return np.delete(np.arange(self.width), np.arange(place.start, place.stop))
+
+
+def has_frequent(values: FloatArray) -> bool:
+    """Whether some value makes up much of a column."""
+    counts = np.unique(values, return_counts=True)[1]
+    return bool(counts.max(initial=0) >= FREQUENT * values.size)
 
 
 def some_rows(numbers: FloatArray, most: int, random: np.random.Generator) -> FloatArray:

@@ -74,7 +74,9 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     many = _leaves_little_open(missing)
     # The trees of the model would guess better, but what is learned from some rows soon does.
     guess = model.predict_start(numbers) if many else model.predict(numbers)
-    work = Work(design, np.where(missing, guess.value, numbers))
+    values = np.where(missing, guess.value, numbers)
+    design = design.curved(values, missing)
+    work = Work(design, values)
     columns = {
         j: SweptColumn(work, j, missing[:, j], random)
         for j, k in enumerate(design.n_categories)

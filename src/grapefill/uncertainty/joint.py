@@ -6,7 +6,8 @@ A missing number is drawn as
 
 where :math:`z_{-j}` are the other cells of the row as they are by then, :math:`\beta^{(k)}` is a
 draw from the posterior of the regression, one for every imputation, and :math:`r` is what the
-regression left over in an observed cell of the column. Where what is left over depends on the other
+regression left over in an observed cell of the column. A skew column is regressed on a curved scale
+(`grapefill.uncertainty.curves`). Where what is left over depends on the other
 cells, trees predict it, and :math:`r` is what these in turn left over in a row that they had not
 seen, of about the same prediction. A column that repeats some values gets the value of such a row.
 A missing category is drawn from the probabilities of a logistic regression or from the votes of
@@ -19,7 +20,7 @@ middle; the trees follow what is not linear.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ import numpy as np
 from grapefill.training.parameters import starting
 from grapefill.trees.forest import Forest
 from grapefill.uncertainty.chance import uniforms
+from grapefill.uncertainty.curves import Curve
 from grapefill.uncertainty.regression import category_chances
 from grapefill.uncertainty.start import errors_together
 
@@ -153,13 +155,14 @@ class Joint:
             for at, j in enumerate(features):
                 cells, error = together[holes[:, at]], errors[holes[:, at], at]
                 column, scaled = self.columns[j], self.design.scaled(j, values[cells, j])
-                off = self.design.scaling.of(j).undo(scaled + error)
+                off = self.design.undo(j, scaled + error)
                 values[cells, j] = np.clip(off, column.low, column.high)
         return values
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return plain arrays, by name, for a model file."""
         named: dict[str, npt.NDArray[Any]] = {"covariance": self.covariance}
+        named |= {f"{j}.curve": curve.array() for j, curve in self.design.curves.items()}
         for j, column in enumerate(self.columns):
             named |= {
                 f"{j}.inputs": column.inputs,
@@ -180,6 +183,12 @@ class Joint:
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], design: Design) -> Self:
         """Rebuild from `arrays`; raises ValueError if they do not fit."""
         columns = []
+        curves = {
+            j: Curve.from_array(arrays[f"{j}.curve"])
+            for j, k in enumerate(design.n_categories)
+            if not k and f"{j}.curve" in arrays
+        }
+        design = replace(design, curves=curves)
         for j, k in enumerate(design.n_categories):
             mine = starting(arrays, f"{j}.")
             trees = starting(mine, "trees.")
@@ -362,7 +371,7 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     if donors:
         return found
     scaled = scaled + found * column.spreads[which]
-    return np.clip(work.design.scaling.of(cells.feature).undo(scaled), column.low, column.high)
+    return np.clip(work.design.undo(cells.feature, scaled), column.low, column.high)
 
 
 def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grapefill.trees.forest import Forest
+from grapefill.uncertainty.design import has_frequent
 from grapefill.uncertainty.joint import (
     ColumnDraws,
     Work,
@@ -48,8 +49,6 @@ FIRST_TREES, KEPT_TREES = 6, 16
 TRIAL_ROWS, TRIAL_TREES = 1_000, 3
 MIN_SPLIT = 2
 TREE_SHARE = 0.6
-# Where a value makes up so much of a column of numbers, observed values are drawn.
-FREQUENT = 0.1
 # Correlation of what is left over with what trees say of it, from which on trees are asked; from
 # which on a trial promises something, and below which it ends.
 LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS = 0.1, 0.05, -0.02
@@ -126,12 +125,9 @@ class SweptColumn:
         return (
             _choose_inputs(self.work, self.feature, self.known, self.target),
             _choose_columns(self.work, self.feature, self.known, self.target),
-            not self.n_categories and self._has_frequent(),
+            # Where a value makes up much of a column of numbers, observed values are drawn.
+            not self.n_categories and has_frequent(self.truth),
         )
-
-    def _has_frequent(self) -> bool:
-        counts = np.unique(self.truth, return_counts=True)[1]
-        return bool(counts.max() >= FREQUENT * self.truth.size)
 
     def _read(self, rows: IntArray) -> FloatArray:
         return self.work.inputs.take(rows, axis=0).take(self.inputs, axis=1)
@@ -315,7 +311,7 @@ class SweptColumn:
         return drawn if self.n_categories else drawn + self.shift
 
     def _undo(self, scaled: FloatArray) -> FloatArray:
-        values = self.work.design.scaling.of(self.feature).undo(scaled)
+        values = self.work.design.undo(self.feature, scaled)
         return np.clip(values, self.truth.min(), self.truth.max())
 
     def _forest(self) -> Forest:
