@@ -20,7 +20,7 @@ middle; the trees follow what is not linear.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -30,6 +30,7 @@ from grapefill.trees.forest import Forest
 from grapefill.uncertainty.chance import uniforms
 from grapefill.uncertainty.curves import Curve
 from grapefill.uncertainty.regression import category_chances
+from grapefill.uncertainty.remainders import Trust
 from grapefill.uncertainty.start import errors_together
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class ColumnDraws:
         is in the pool is added to a prediction (1) or is the value itself (0).
     low, high : float
         The range of the observed numbers.
+    trust : Trust
+        How far trees are believed that hold remainders.
     """
 
     inputs: IntArray
@@ -79,6 +82,7 @@ class ColumnDraws:
     linear: float
     low: float
     high: float
+    trust: Trust = field(default_factory=Trust)
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,7 @@ class Joint:
                 f"{j}.pool": column.pool,
                 f"{j}.levels": column.levels,
                 f"{j}.settings": np.array([column.linear, column.low, column.high]),
+                f"{j}.trust": np.array(astuple(column.trust)),
             }
             if column.forest is not None:
                 parts = column.forest.arrays() | {
@@ -219,12 +224,20 @@ class Joint:
                 raise ValueError("a column has nothing to draw from")
             if forest is not None and not k and not levels.size:
                 raise ValueError("a column has trees and no levels")
-            way = (pool, levels, forest, linear, low, high)
+            way = (pool, levels, forest, linear, low, high, _trust(mine))
             columns.append(ColumnDraws(inputs, coefficients, spreads, *way))
         covariance = arrays["covariance"]
         if covariance.shape != (len(design.numbers),) * 2 or not np.isfinite(covariance).all():
             raise ValueError("the covariance does not fit the columns")
         return cls(design, tuple(columns), covariance)
+
+
+def _trust(arrays: dict[str, npt.NDArray[Any]]) -> Trust:
+    """Return how far trees are believed; entirely by models that were saved before."""
+    parameters = arrays.get("trust", np.array(astuple(Trust())))
+    if parameters.shape != (3,) or not np.isfinite(parameters).all():
+        raise ValueError("how far trees are believed is not three numbers")
+    return Trust(*parameters.tolist())
 
 
 def drawn_from_guess(n_categories: int) -> ColumnDraws:
@@ -278,14 +291,6 @@ def one_vote_each(
         if mine.size:
             votes[mine] = tree.predict(inputs[mine])[:, 0]
     return votes
-
-
-def mean_vote(forest: Forest, inputs: npt.NDArray[np.float32]) -> FloatArray:
-    """Return the mean of the votes on every row, each as if it were alone."""
-    total = np.zeros(inputs.shape[0])
-    for tree in forest.trees:
-        total += tree.predict(inputs)[:, 0]
-    return total / len(forest.trees)
 
 
 def choose_alike(
@@ -361,8 +366,11 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     chance = cells.chance(0)
     which = cells.number % column.coefficients.shape[0]
     scaled = work.linear(column, cells.at, column.coefficients[which])
+    size = np.ones(scaled.size)
     if column.forest is not None:
-        scaled = scaled + mean_vote(column.forest, work.trees_read(column.forest, cells.at))
+        read = work.trees_read(column.forest, cells.at)
+        more, size = column.trust.ask(column.forest, read)
+        scaled = scaled + more
     donors = not column.linear
     if column.levels.size:
         found = column.pool[choose_alike(column.levels, scaled, chance, closest=donors)]
@@ -370,7 +378,7 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
         found = column.pool[(chance * column.pool.size).astype(np.int64)]
     if donors:
         return found
-    scaled = scaled + found * column.spreads[which]
+    scaled = scaled + found * size * column.spreads[which]
     return np.clip(work.design.undo(cells.feature, scaled), column.low, column.high)
 
 

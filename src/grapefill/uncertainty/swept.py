@@ -18,7 +18,6 @@ from grapefill.uncertainty.joint import (
     Work,
     choose_alike,
     choose_category,
-    mean_vote,
     one_vote_each,
 )
 from grapefill.uncertainty.regression import (
@@ -28,6 +27,7 @@ from grapefill.uncertainty.regression import (
     fit_logistic,
     solve_products,
 )
+from grapefill.uncertainty.remainders import Trust, correlation, what_is_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +60,18 @@ LEAST_KNOWN = 0.5
 # What is left over is no more than so many times larger in one draw than usual.
 MOST_SPREAD = 2.0
 # What holes are drawn by.
-LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "forest_is_used", "shift", "linear")
+LEARNED = (
+    "drawn",
+    "fit",
+    "rest",
+    "pool",
+    "levels",
+    "trees",
+    "forest_is_used",
+    "shift",
+    "linear",
+    "trust",
+)
 
 
 class SweptColumn:
@@ -115,6 +126,7 @@ class SweptColumn:
         self.pool, self.levels = np.empty(0), np.empty(0)
         self.shift = np.zeros(self.inputs.size)
         self.rest = np.empty(0)
+        self.trust = Trust()
 
     @property
     def way(self) -> tuple[IntArray, tuple[int, ...], bool]:
@@ -285,15 +297,17 @@ class SweptColumn:
                 trees = self.random.random(chance.size) >= self.linear
                 values[trees] = one_vote_each(forest, read[trees], chance[trees])
         else:
+            size = np.ones(self.holes.size)
             if forest is not None and read is not None:
-                linear = linear + mean_vote(forest, read)
+                more, size = self.trust.ask(forest, read)
+                linear = linear + more
             if self.levels.size:
                 alike = choose_alike(self.levels, linear, chance, closest=self.as_donors)
                 values = self.pool[alike]
             else:
                 values = self.random.choice(self.rest, self.holes.size)
             if not self.as_donors:
-                values = self._undo(linear + values * (self.fit.spread / self.fit.grow))
+                values = self._undo(linear + values * size * (self.fit.spread / self.fit.grow))
         self.work.put(self.feature, self.holes, values)
 
     def redraw_like(self, other: SweptColumn) -> None:
@@ -334,6 +348,7 @@ class SweptColumn:
             0.0 if self.as_donors else self.linear,
             float(low),
             float(high),
+            self.trust,
         )
 
     def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
@@ -341,7 +356,7 @@ class SweptColumn:
         left, seen = self.rest, np.arange(self.rest.size)
         predicted = self._read(self.known) @ self.fit.best
         # Without trees there is nothing to make up for, though there may have been.
-        self.shift = np.zeros(self.inputs.size)
+        self.shift, self.trust = np.zeros(self.inputs.size), Trust()
         if forest is not None:
             left, predicted, seen = self._left_by_trees(forest)
         if forest is None and not self.as_donors:
@@ -369,30 +384,24 @@ class SweptColumn:
         rows = np.arange(self.known.size)
         if rows.size > MOST_POOL:
             rows = np.sort(self.random.permutation(rows)[:MOST_POOL])
-        rest = self._left_over(self._read(self.known[rows]), self.target[rows])
-        votes = forest.votes(self.work.trees_read(forest, self.known[rows]))
         unseen = ~np.stack(self.bags, axis=1)[rows]
         count = unseen.sum(axis=1)
         some = np.flatnonzero(count > 1)
         if some.size < 2:
             some = np.flatnonzero(count > 0)
-        count, votes, unseen = count[some], votes[some], unseen[some]
-        mean = (votes * unseen).sum(axis=1) / count
-        left: FloatArray = rest[some] - mean
-        # Trees flatten what they follow; what that takes from the regression is given back.
-        inputs = self._read(self.known[rows[some]])
-        self.shift = fit_linear(inputs, left, self.random).best
-        left = left - inputs @ self.shift
-        predicted = inputs @ (self.fit.best + self.shift) + mean
-        # Fewer trees spoke than will, so a part of what is left over is theirs.
-        noise = (np.square(votes - mean[:, None]) * unseen).sum(axis=1) / np.maximum(count - 1, 1)
-        extra = float((noise * (1 / count - 1 / len(forest.trees))).mean())
-        size = float(np.square(left).mean())
-        left = left * np.sqrt(np.clip(1 - extra / max(size, 1e-300), 0.25, 1.0))
-        if not self.as_donors:
-            # All trees will come closer by what was taken off. Values must not be told apart by it.
-            predicted = self.target[rows[some]] - left
-        return left, predicted, rows[some]
+        rows, unseen = rows[some], unseen[some]
+        inputs = self._read(self.known[rows])
+        rest = self._left_over(inputs, self.target[rows])
+        votes = forest.votes(self.work.trees_read(forest, self.known[rows]))
+        found = what_is_left(rest, inputs, votes, unseen, self.random, entirely=self.as_donors)
+        self.shift, self.trust = found.shift, found.trust
+        if self.as_donors:
+            # Values must not be told apart by how much closer more trees will come.
+            mean = (votes * unseen).sum(axis=1) / unseen.sum(axis=1)
+            predicted = inputs @ (self.fit.best + self.shift) + self.trust.share * mean
+        else:
+            predicted = self.target[rows] - rest + found.predicted
+        return found.left, predicted, rows
 
     def _signal(self) -> float:
         """Return how what is left over depends on the other columns, in its mean or its size.
@@ -411,8 +420,8 @@ class SweptColumn:
             gain = 1 - float(np.square(rest - said).mean() / max(np.square(rest).mean(), 1e-300))
             signal = float(np.sign(gain) * np.sqrt(abs(gain)))
         else:
-            spread = _correlation(size[seen] / count[seen], np.abs(rest))
-            signal = max(_correlation(said, rest), spread)
+            spread = correlation(size[seen] / count[seen], np.abs(rest))
+            signal = max(correlation(said, rest), spread)
         return signal - 1.5 / float(np.sqrt(seen.sum()))
 
     def _linear_share(self) -> float:
@@ -433,12 +442,6 @@ class SweptColumn:
         # Trees saw fewer rows than the regression did, but the regression saw these.
         certain = scores[-1] + 0.5 * self.inputs.size / seen.sum()
         return 1.0 if max(scores) < certain else float(LINEAR_SHARES[int(np.argmax(scores))])
-
-
-def _correlation(x: FloatArray, y: FloatArray) -> float:
-    x, y = x - x.mean(), y - y.mean()
-    size = float(np.sqrt(np.square(x).sum() * np.square(y).sum()))
-    return float((x * y).sum()) / size if size > 0 else 0.0
 
 
 def _strength(inputs: FloatArray, target: FloatArray, n_categories: int) -> FloatArray:
