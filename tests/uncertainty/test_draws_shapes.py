@@ -1,0 +1,128 @@
+"""Draws of columns that are not as a plain regression takes them to be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grapefill import GrapeImputer
+from grapefill.table import Scaling
+from grapefill.uncertainty.curves import Curve, choose_curve
+from grapefill.uncertainty.design import Design
+from grapefill.uncertainty.remainders import Trust, what_is_left
+
+SETTINGS = {"max_steps": 5, "rounds": 0}
+ROWS = 1_500
+
+
+def drawn(table, draws=5):
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
+    return imputer.sample(table, draws, random_state=0)
+
+
+def incomes(random):
+    age = random.normal(size=ROWS)
+    return pd.DataFrame(
+        {"age": age, "income": np.exp(10 + 0.8 * age + 0.6 * random.normal(size=ROWS))}
+    )
+
+
+@pytest.mark.parametrize("mechanism", ["mcar", "mar"])
+def test_a_skew_column_keeps_its_mean_and_its_correlations(mechanism):
+    random = np.random.default_rng(3)
+    table = incomes(random)
+    chance = 0.3 if mechanism == "mcar" else 1 / (1 + np.exp(1 - 1.2 * table["age"]))
+    holed = table.assign(income=table["income"].where(random.random(ROWS) > chance))
+    found = drawn(holed)
+    means = [each["income"].mean() / table["income"].mean() for each in found]
+    assert abs(np.mean(means) - 1) < 0.06
+    correlations = [np.log(each["income"]).corr(each["age"]) for each in found]
+    assert abs(np.mean(correlations) - np.log(table["income"]).corr(table["age"])) < 0.02
+    assert min(each["income"].min() for each in found) >= holed["income"].min()
+
+
+def test_errors_that_grow_are_drawn_so():
+    random = np.random.default_rng(4)
+    a, b = random.normal(size=(2, ROWS))
+    y = a + np.exp(0.8 * b) * random.normal(size=ROWS)
+    table = pd.DataFrame({"a": a, "b": b, "y": y})
+    holes = random.random(ROWS) < 0.3
+    errors = np.stack(
+        [each["y"] - a for each in drawn(table.mask(holes[:, None] & [False, False, True]))]
+    )
+    calm, wild = holes & (b < -0.7), holes & (b > 0.7)
+    ratio = errors[:, wild].std() / errors[:, calm].std()
+    assert 0.5 < ratio / ((y - a)[b > 0.7].std() / (y - a)[b < -0.7].std()) < 1.3
+    correlation = np.mean([np.corrcoef(a, a + error)[0, 1] for error in errors])
+    assert abs(correlation - np.corrcoef(a, y)[0, 1]) < 0.04
+
+
+def test_a_model_file_keeps_the_curves(tmp_path):
+    random = np.random.default_rng(5)
+    table = incomes(random).mask(random.random((ROWS, 2)) < 0.2)
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
+    before = imputer.sample(table, 2, random_state=1)
+    assert imputer.uncertainty_.sampler.design.curves
+    imputer.save(tmp_path / "model.safetensors")
+    after = GrapeImputer.load(tmp_path / "model.safetensors").sample(table, 2, random_state=1)
+    for one, other in zip(before, after, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+def test_curves_are_for_skew_columns_only():
+    random = np.random.default_rng(6)
+    normal = random.normal(size=800)
+    outlier = np.where(np.arange(800) < 3, 60.0, normal)
+    inputs = np.column_stack([np.ones(800), random.normal(size=800)])
+    assert choose_curve(normal, inputs) is None
+    assert choose_curve(outlier, inputs) is None
+    assert choose_curve(np.exp(normal).round(), inputs) is None
+    curve = choose_curve(-np.exp(normal), inputs)
+    assert curve is not None
+    assert curve.sign == -1
+
+
+def test_a_skew_column_is_an_input_twice_and_its_values_come_back():
+    curve = Curve(1.0, -1.0, 0.1, 0.0, 1.0)
+    design = Design((0, 0), Scaling(np.array([2.0, 0.0]), np.array([2.0, 1.0])), {0: curve})
+    values = np.array([[0.5, 1.0], [9.0, 2.0]])
+    inputs = design.inputs(values)
+    assert inputs.shape == (2, 4)
+    np.testing.assert_allclose(inputs[:, 2], [-0.75, 3.5])
+    np.testing.assert_allclose(design.undo(0, inputs[:, 1]), values[:, 0])
+    assert design.numbers == [1, 3]
+    assert design.others(0).tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(
+    "parameters", [[1, 0, 1, 0], [1, 0, 0, 0, 1], [2, 0, 1, 0, 1], [1, 0, np.nan, 0, 1]]
+)
+def test_a_broken_curve_is_refused(parameters):
+    with pytest.raises(ValueError, match="curved scale"):
+        Curve.from_array(np.array(parameters, dtype=float))
+
+
+def test_trees_that_say_nothing_are_not_believed():
+    random = np.random.default_rng(7)
+    rest, votes = random.normal(size=2_000), random.normal(size=(2_000, 8))
+    unseen = random.random(votes.shape) < 0.6
+    unseen[:, 0] = True
+    found = what_is_left(rest, np.ones((2_000, 1)), votes, unseen, random)
+    assert found.trust.share < 0.15
+    assert found.trust.slope == 0
+    assert abs(found.left.std() - 1) < 0.05
+    entirely = what_is_left(rest, np.ones((2_000, 1)), votes, unseen, random, entirely=True)
+    assert entirely.trust.share == 1
+
+
+def test_sizes_that_trees_foretell_are_believed():
+    random = np.random.default_rng(8)
+    size = np.exp(random.normal(size=3_000))
+    rest = size * random.normal(size=3_000)
+    votes = size[:, None] * random.normal(size=(3_000, 12))
+    unseen = np.ones(votes.shape, dtype=bool)
+    found = what_is_left(rest, np.ones((3_000, 1)), votes, unseen, random)
+    assert found.trust.slope > 0
+    again = found.left * found.trust.size(np.abs(votes).mean(axis=1))
+    large, small = size > 2, size < 0.5
+    assert 2 < again[large].std() / again[small].std() < 20
+    assert Trust().size(np.array([0.0, 5.0])).tolist() == [1.0, 1.0]
