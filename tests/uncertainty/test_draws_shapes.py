@@ -6,7 +6,7 @@ import pytest
 
 from grapefill import GrapeImputer
 from grapefill.table import Scaling
-from grapefill.uncertainty.curves import Curve, choose_curve
+from grapefill.uncertainty.curves import Curve, choose_curve, may_be_skew
 from grapefill.uncertainty.design import Design
 from grapefill.uncertainty.remainders import Trust, what_is_left
 
@@ -75,7 +75,9 @@ def test_curves_are_for_skew_columns_only():
     inputs = np.column_stack([np.ones(800), random.normal(size=800)])
     assert choose_curve(normal, inputs) is None
     assert choose_curve(outlier, inputs) is None
-    assert choose_curve(np.exp(normal).round(), inputs) is None
+    assert not may_be_skew(np.exp(normal).round())
+    assert not may_be_skew(normal)
+    assert may_be_skew(np.exp(normal))
     curve = choose_curve(-np.exp(normal), inputs)
     assert curve is not None
     assert curve.sign == -1

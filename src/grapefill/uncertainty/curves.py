@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import lstsq
 
 if TYPE_CHECKING:
-    from grapefill.table.arrays import FloatArray
+    from grapefill.table.arrays import BoolArray, FloatArray
 
 # Shifts, relative to the distance of the median from the end.
 SHIFTS = 0.02 * 3.0 ** np.arange(5)
@@ -110,18 +110,31 @@ def choose_curve(scaled: FloatArray, inputs: FloatArray) -> Curve | None:
     >>> choose_curve(straight, inputs) is None, choose_curve(np.exp(straight), inputs).sign
     (True, 1.0)
     """
-    if np.unique(scaled).size < FEWEST_VALUES:
-        return None
     least = max(LEAST_GAIN, GAIN_PER_CELL * scaled.size)
     choices = []
     for sign in (1.0, -1.0):
-        # A few values far out make no curve.
-        usual = sign * scaled <= np.quantile(sign * scaled, 1 - OUTLYING)
-        curves, some = _candidates(scaled, sign), scaled[usual]
-        if curves and _best(curves, some, inputs[usual][:, :1])[0] > SHOWS * least:
-            choices.append(_best(curves, some, inputs[usual]))
-    gain, found = max(choices, key=itemgetter(0), default=(0.0, None))
+        usual = _usual(scaled, sign)
+        choices.append(_best(_candidates(scaled, sign), scaled[usual], inputs[usual]))
+    gain, found = max(choices, key=itemgetter(0))
     return found if gain > least else None
+
+
+def may_be_skew(scaled: FloatArray) -> bool:
+    """Whether a column may get a curve, as far as it can be seen without the others."""
+    if np.unique(scaled).size < FEWEST_VALUES:
+        return False
+    least = SHOWS * max(LEAST_GAIN, GAIN_PER_CELL * scaled.size)
+    for sign in (1.0, -1.0):
+        some = scaled[_usual(scaled, sign)]
+        if _best(_candidates(scaled, sign), some, np.ones((some.size, 1)))[0] > least:
+            return True
+    return False
+
+
+def _usual(scaled: FloatArray, sign: float) -> BoolArray:
+    """Return which values are not far out: a few of these make no curve."""
+    usual: BoolArray = sign * scaled <= np.quantile(sign * scaled, 1 - OUTLYING)
+    return usual
 
 
 def _candidates(scaled: FloatArray, sign: float) -> list[Curve]:
@@ -138,7 +151,10 @@ def _best(
 ) -> tuple[float, Curve | None]:
     """Return what the most probable curve gains over a straight scale, and that curve."""
     targets = np.stack([scaled, *(curve.apply(scaled) for curve in curves)], axis=1)
-    left = targets - inputs @ lstsq(inputs, targets, lapack_driver="gelsy")[0]
+    if inputs.shape[1] > 1:
+        left = targets - inputs @ lstsq(inputs, targets, lapack_driver="gelsy")[0]
+    else:
+        left = targets - targets.mean(axis=0)
     size = np.maximum(np.square(left).mean(axis=0), 1e-12 * targets.var(axis=0) + 1e-300)
     # What turns the density of a curved number into one of the number.
     slopes = [0.0, *(-curve.center - np.log(curve.scale) for curve in curves)]

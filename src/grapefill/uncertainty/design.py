@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grapefill.uncertainty.curves import Curve, choose_curve
+from grapefill.uncertainty.curves import Curve, choose_curve, may_be_skew
 
 if TYPE_CHECKING:
     from grapefill.table import Scaling
@@ -127,11 +127,14 @@ class Design:
         rows, design = values.shape[0], self
         some = np.linspace(0, rows - 1, min(rows, ROWS_FOR_CURVES)).astype(np.int64)
         values, missing = values[some], missing[some]
+        skew = [
+            j
+            for j, k in enumerate(self.n_categories)
+            if not k and _is_skew(self.scaling.of(j).apply(values[~missing[:, j], j]))
+        ]
         for _ in range(PASSES):
-            for j, k in enumerate(self.n_categories):
+            for j in skew:
                 known = ~missing[:, j]
-                if k or has_frequent(values[known, j]):
-                    continue
                 inputs = design.inputs(values[known])[:, design.others(j)]
                 found = choose_curve(self.scaling.of(j).apply(values[known, j]), inputs)
                 others = {at: curve for at, curve in design.curves.items() if at != j}
@@ -148,6 +151,10 @@ def has_frequent(values: FloatArray) -> bool:
     """Whether some value makes up much of a column."""
     counts = np.unique(values, return_counts=True)[1]
     return bool(counts.max(initial=0) >= FREQUENT * values.size)
+
+
+def _is_skew(scaled: FloatArray) -> bool:
+    return bool(scaled.size) and not has_frequent(scaled) and may_be_skew(scaled)
 
 
 def some_rows(numbers: FloatArray, most: int, random: np.random.Generator) -> FloatArray:

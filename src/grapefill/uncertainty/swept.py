@@ -50,8 +50,8 @@ TRIAL_ROWS, TRIAL_TREES = 1_000, 3
 MIN_SPLIT = 2
 TREE_SHARE = 0.6
 # Correlation of what is left over with what trees say of it, from which on trees are asked; from
-# which on a trial promises something, and below which it ends.
-LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS = 0.1, 0.05, -0.02
+# which on a trial promises something, and below which it ends, at first and later.
+LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS, LITTLE = 0.1, 0.05, -0.02, 0.0
 LINEAR_SHARES = np.linspace(0, 1, 5)
 # So many remainders are kept of a column.
 MOST_POOL = 2_000
@@ -210,8 +210,9 @@ class SweptColumn:
             self.has_trees = self.has_trees and self._promises()
         for number in range(FIRST_TREES):
             self.grow(1)
-            if quick and number and not self.n_categories and self._signal() < HOPELESS:
-                self.has_trees = False
+            if quick and number and not self.n_categories:
+                # The first two may have bad luck.
+                self.has_trees &= self._signal() > (HOPELESS if number == 1 else LITTLE)
         self.decide()
 
     def _promises(self) -> bool:
