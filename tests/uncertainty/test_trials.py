@@ -127,9 +127,27 @@ def test_a_file_from_before_has_neither_counts_nor_fills(imputer, holed):
             Uncertainty.from_tensors(wrong, imputer.model_)
 
 
-@pytest.mark.parametrize(("name", "value"), [("FEWEST_CELLS", 1), ("MOST_CELLS", 100)])
-def test_enough_cells_or_too_long(name, value, holed, quick, monkeypatch):
-    monkeypatch.setattr(trials, name, value)
+@pytest.mark.parametrize(
+    ("limits", "needed"),
+    [
+        ({}, TRIALS),
+        ({"FEW_CELLS": 1}, 1),
+        ({"SMALL_TABLE": 100}, 1),
+        ({"FEW_CELLS": 1, "ENOUGH_CELLS": 1}, 0),
+        ({"SMALL_TABLE": 100, "LARGE_TABLE": 100}, 0),
+    ],
+)
+def test_as_many_as_are_needed(limits, needed, imputer, monkeypatch):
+    numbers = imputer.uncertainty_.trials.numbers
+    for name, value in limits.items():
+        monkeypatch.setattr(trials, name, value)
+    again = trials.FurtherTrials.if_needed(imputer.model_, numbers, 0)
+    assert (0 if again is None else again.needed(imputer.model_)) == needed
+
+
+def test_enough_cells(holed, quick, monkeypatch):
+    monkeypatch.setattr(trials, "ENOUGH_CELLS", 1)
+    monkeypatch.setattr(trials, "FEW_CELLS", 1)
     fitted = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
     assert fitted.uncertainty_.trials is None
     assert fitted.uncertainty_.held_out(fitted.model_) is fitted.model_.held_out

@@ -149,8 +149,9 @@ class UncertaintyMixin:
         """Return intervals that hold the missing cells as often as asked for.
 
         They are calibrated on observed cells that were held out at fit, column by column
-        (conformal prediction). A small table has few of them; then, the first time, three models
-        like this one are trained with other cells held out, unless there is a ``time_limit``.
+        (conformal prediction). A small table has few of them; then, the first time, one to three
+        models like this one are trained with other cells held out, unless there is a
+        ``time_limit``.
 
         Parameters
         ----------
