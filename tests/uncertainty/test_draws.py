@@ -9,7 +9,8 @@ from sklearn.base import clone
 
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
-from grapefill.uncertainty import gibbs, swept
+from grapefill.uncertainty import column_trees, gibbs
+from grapefill.uncertainty.column_trees import ColumnTrees
 from grapefill.uncertainty.fitted import Uncertainty
 from grapefill.uncertainty.gibbs import fit_joint
 from grapefill.uncertainty.swept import SweptColumn
@@ -203,14 +204,15 @@ def test_trees_that_are_dropped_leave_the_regression_as_it_was(holed, imputer, m
     found = []
 
     def result(column, low, high):
+        # Wanted at first, and no longer in the end.
+        monkeypatch.setattr(ColumnTrees, "signal", lambda trees: 0.0)
         drawn = whole_result(column, low, high)
         found.append((column.n_categories, np.stack([one for _, one, _ in column.kept]), drawn))
         return drawn
 
     whole_result = SweptColumn.result
     monkeypatch.setattr(SweptColumn, "result", result)
-    # Wanted at first, and no longer in the end.
-    monkeypatch.setattr(SweptColumn, "_signal", lambda column: float(not column.kept))
+    monkeypatch.setattr(ColumnTrees, "signal", lambda trees: 1.0)
     fit_joint(imputer.model_, imputer.schema_.encode(_wrap(holed)).numbers, seed=0)
     numbers = [(kept, drawn) for categories, kept, drawn in found if not categories]
     assert numbers
@@ -250,7 +252,7 @@ def test_a_few_imputations_come_from_different_sweeps(holed, imputer, monkeypatc
         first.setdefault(column.feature, []).append(column.kept[before][1])
 
     monkeypatch.setattr(SweptColumn, "keep", note)
-    monkeypatch.setattr(SweptColumn, "_signal", lambda column: 0.0)
+    monkeypatch.setattr(ColumnTrees, "signal", lambda trees: 0.0)
     found = fit_joint(imputer.model_, imputer.schema_.encode(_wrap(holed)).numbers, seed=0)
     assert first
     for feature, firsts in first.items():
@@ -265,7 +267,7 @@ def test_kept_coefficients_of_all_columns_count_rows_alike(monkeypatch):
     holed = np.where(random.random(complete.shape) < 0.2, np.nan, complete)
     settings = {"max_steps": 20, "rounds": 0}
     imputer = GrapeImputer("fast", settings=settings, random_state=0).fit(holed)
-    monkeypatch.setattr(SweptColumn, "_signal", lambda column: 0.0)
+    monkeypatch.setattr(ColumnTrees, "signal", lambda trees: 0.0)
     checked = []
     keep = SweptColumn.keep
 
@@ -391,16 +393,16 @@ def test_large_trees_are_grown_only_where_small_ones_find_something(quick, monke
     table = np.stack([x, x**2 + 0.1 * random.normal(size=600), random.normal(size=600)], axis=1)
     table[random.random(table.shape) < 0.2] = np.nan
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
-    monkeypatch.setattr(swept, "TREE_ROWS", 400)
-    monkeypatch.setattr(swept, "TRIAL_ROWS", 100)
+    monkeypatch.setattr(column_trees, "TREE_ROWS", 400)
+    monkeypatch.setattr(column_trees, "TRIAL_ROWS", 100)
     grown = {0: [], 1: [], 2: []}
-    grow_one = SweptColumn._grow_one
+    grow_one = ColumnTrees._grow_one
 
-    def note(column, rows):
-        grown[column.feature].append(rows.size)
-        return grow_one(column, rows)
+    def note(trees, cells):
+        grown[({0, 1, 2} - set(trees.reads)).pop()].append(cells.size)
+        return grow_one(trees, cells)
 
-    monkeypatch.setattr(SweptColumn, "_grow_one", note)
+    monkeypatch.setattr(ColumnTrees, "_grow_one", note)
     found = fit_joint(imputer.model_, table, seed=0).columns
     assert found[1].forest is not None
     assert found[2].forest is None

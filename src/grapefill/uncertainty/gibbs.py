@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grapefill.trees.growth import MOST_CATEGORIES
+from grapefill.uncertainty.column_trees import KEPT_TREES
 from grapefill.uncertainty.design import Design, some_rows
 from grapefill.uncertainty.joint import Joint, Work, drawn_from_guess
 from grapefill.uncertainty.start import covariance_of
-from grapefill.uncertainty.swept import KEPT_TREES, MOST_INPUTS, SweptColumn
+from grapefill.uncertainty.swept import MOST_INPUTS, SweptColumn
 
 if TYPE_CHECKING:
     from grapefill.table.arrays import BoolArray, FloatArray, IntArray
@@ -92,9 +93,9 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
             if column.holes.size or sweep == first or sweep in grow:
                 column.regress()
                 if sweep == first:
-                    column.start_trees()
-                elif column.forest_is_used:
-                    column.grow(grow[sweep])
+                    column.trees.start()
+                elif column.trees.are_used:
+                    column.trees.grow(grow[sweep])
                 if sweep <= first or sweep in grow:
                     column.look()
                 column.redraw()
@@ -151,15 +152,15 @@ def _start(
         for start in starts.values():
             start.regress()
             if sweep == TREES_FROM:
-                start.start_trees(quick=True)
-            elif start.forest_is_used:
-                start.grow(START_TREES)
+                start.trees.start(quick=True)
+            elif start.trees.are_used:
+                start.trees.grow(START_TREES)
             start.look()
             start.redraw()
     # Twice, for what is drawn first reads guesses.
     for j, start in [*starts.items()] * 2:
         columns[j].redraw_like(start)
-        columns[j].has_trees &= start.has_trees
+        columns[j].trees.are_wanted &= start.trees.are_wanted
 
 
 def _spread_over_sweeps(count: int, *, many: bool) -> Counter[int]:

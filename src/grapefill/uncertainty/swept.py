@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grapefill.trees.forest import Forest
+from grapefill.uncertainty.column_trees import ColumnTrees
 from grapefill.uncertainty.design import has_frequent
 from grapefill.uncertainty.joint import (
     ColumnDraws,
@@ -27,14 +27,13 @@ from grapefill.uncertainty.regression import (
     fit_logistic,
     solve_products,
 )
-from grapefill.uncertainty.remainders import Trust, correlation, what_is_left
+from grapefill.uncertainty.remainders import Trust, what_is_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy.typing as npt
-
     from grapefill.table.arrays import BoolArray, FloatArray, IntArray
+    from grapefill.trees.forest import Forest
 
     Products = Callable[[IntArray], FloatArray]
     """From some inputs to the sums over rows of their products."""
@@ -42,17 +41,6 @@ if TYPE_CHECKING:
 # A column is regressed on the inputs that it goes along with most, one of many categories on fewer.
 MOST_INPUTS, MOST_INPUTS_OF_MANY = 128, 32
 MANY_CATEGORIES = 10
-# Rows and trees of a column; a tree of many rows costs much and says little more.
-TREE_ROWS = 4_000
-FIRST_TREES, KEPT_TREES = 6, 16
-# Trees of many rows are grown where a few smaller ones find something.
-TRIAL_ROWS, TRIAL_TREES = 1_000, 3
-MIN_SPLIT = 2
-TREE_SHARE = 0.6
-# Correlation of what is left over with what trees say of it, from which on trees are asked; from
-# which on a trial promises something, and below which it ends, at first and later.
-LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS, LITTLE = 0.1, 0.05, -0.02, 0.0
-LINEAR_SHARES = np.linspace(0, 1, 5)
 # So many remainders are kept of a column.
 MOST_POOL = 2_000
 # Share of a column that is known, from which on draws are kept that look at all of its rows.
@@ -60,18 +48,7 @@ LEAST_KNOWN = 0.5
 # What is left over is no more than so many times larger in one draw than usual.
 MOST_SPREAD = 2.0
 # What holes are drawn by.
-LEARNED = (
-    "drawn",
-    "fit",
-    "rest",
-    "pool",
-    "levels",
-    "trees",
-    "forest_is_used",
-    "shift",
-    "linear",
-    "trust",
-)
+LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "shift", "trust")
 
 
 class SweptColumn:
@@ -109,20 +86,20 @@ class SweptColumn:
         self.truth = work.values[self.known, feature]
         self.target = self.truth if self.n_categories else work.design.scaled(feature, self.truth)
         self.inputs, self.reads, self.as_donors = like.way if like else self._choose_way()
-        self.has_trees = bool(self.reads) and self.known.size > MIN_SPLIT
         # Draws of the coefficients and of the spread, each with its place among those of a sweep.
         self.kept: list[tuple[int, FloatArray, float]] = []
-        self.trees: list[Forest] = []
-        # Rows that each of the trees has seen.
-        self.bags: list[BoolArray] = []
-        self.votes = np.zeros((3, self.known.size))
-        self.tree_chances = np.zeros((self.known.size, self.n_categories))
-        self.linear_chances = np.zeros((self.known.size, self.n_categories))
+        self.trees = ColumnTrees(
+            work,
+            self.known,
+            self.truth,
+            reads=self.reads,
+            n_categories=self.n_categories,
+            as_donors=self.as_donors,
+            random=random,
+        )
         self.start: FloatArray | None = None
         self.drawn = np.empty(0)
         self.fit = Fit(np.empty(0), np.empty(0), np.empty(0), ())
-        self.linear = 1.0
-        self.forest_is_used = False
         self.pool, self.levels = np.empty(0), np.empty(0)
         self.shift = np.zeros(self.inputs.size)
         self.rest = np.empty(0)
@@ -151,9 +128,11 @@ class SweptColumn:
         self.drawn = self.fit.drawn
         if self.n_categories:
             self.start = self.fit.best
-            self.linear_chances += category_chances(inputs @ self.fit.best, self.n_categories)
+            self.trees.hear_regression(
+                category_chances(inputs @ self.fit.best, self.n_categories), self.inputs.size
+            )
         else:
-            self.rest = self._left_over(inputs, self.target)
+            self.rest = self.trees.rest = self._left_over(inputs, self.target)
 
     def _fit(self, inputs: FloatArray) -> Fit:
         if not self.n_categories:
@@ -176,7 +155,7 @@ class SweptColumn:
             For every draw, gives sums over rows of products of inputs.
         """
         mostly_drawn = self.known.size < LEAST_KNOWN * weights.shape[0]
-        if self.n_categories or self.forest_is_used or self.as_donors or mostly_drawn:
+        if self.n_categories or self.trees.are_used or self.as_donors or mostly_drawn:
             inputs = self._read(self.known)
             drawn = self._fit(inputs).reweighted(inputs, weights[self.known])
         else:
@@ -198,105 +177,30 @@ class SweptColumn:
         left: FloatArray = (target - inputs @ self.fit.best) * self.fit.grow
         return left
 
-    def start_trees(self, *, quick: bool = False) -> None:
-        """Grow the first trees, and decide whether there are to be any.
-
-        Parameters
-        ----------
-        quick : bool
-            Whether to give up as soon as trees find nothing.
-        """
-        if self.known.size >= TREE_ROWS and not self.n_categories:
-            self.has_trees = self.has_trees and self._promises()
-        for number in range(FIRST_TREES):
-            self.grow(1)
-            if quick and number and not self.n_categories:
-                # The first two may have bad luck.
-                self.has_trees &= self._signal() > (HOPELESS if number == 1 else LITTLE)
-        self.decide()
-
-    def _promises(self) -> bool:
-        """Whether a few small trees find something in what is left over."""
-        order = self.random.permutation(self.known.size)
-        parts = np.split(order, TRIAL_ROWS * np.arange(1, TRIAL_TREES + 1))
-        for rows in parts[:-1]:
-            self._try(self._grow_one(rows), parts[-1][: 2 * TRIAL_ROWS])
-            signal = self._signal()
-            if signal < HOPELESS:
-                break
-        self.votes = np.zeros_like(self.votes)
-        return signal > LEAST_OF_TRIAL
-
-    def grow(self, n_trees: int) -> None:
-        """Grow trees on most rows, and let them say something about others."""
-        if not self.has_trees:
-            return
-        size = self.known.size
-        take = min(max(3, int(TREE_SHARE * size)), TREE_ROWS)
-        for _ in range(n_trees):
-            rows, others = np.split(self.random.permutation(size), [take])
-            forest = self._grow_one(rows)
-            bag = np.zeros(size, dtype=bool)
-            bag[rows] = True
-            self.trees = [*self.trees, forest][-KEPT_TREES:]
-            self.bags = [*self.bags, bag][-KEPT_TREES:]
-            if others.size:
-                self._try(forest, others[:TREE_ROWS])
-
-    def _grow_one(self, rows: IntArray) -> Forest:
-        return Forest.grow(
-            self._trees_read(rows),
-            (self.truth if self.n_categories else self.rest)[rows],
-            columns=self.reads,
-            n_trees=1,
-            seed=int(self.random.integers(2**31)),
-            n_categories=self.n_categories,
-            min_split=MIN_SPLIT,
-        )
-
-    def _trees_read(self, rows: IntArray) -> npt.NDArray[np.float32]:
-        return self.work.scaled.take(self.known[rows], axis=0).take(self.reads, axis=1)
-
-    def decide(self) -> None:
-        """Decide whether trees have a say, by what they say about rows that they have not seen."""
-        if not self.trees:
-            return
-        if self.n_categories:
-            self.linear = self._linear_share()
-            self.forest_is_used = self.linear < 1
-        else:
-            self.forest_is_used = self._signal() > LEAST_SIGNAL
-
     def look(self) -> None:
         """Look at what is left over now, where it depends on what was predicted."""
-        if self.forest_is_used or self.as_donors:
+        if self.trees.are_used or self.as_donors:
             self._keep_pool()
 
     def _keep_pool(self) -> None:
         if not self.n_categories:
-            self.pool, self.levels = self._pool(self._forest() if self.forest_is_used else None)
-
-    def _try(self, forest: Forest, others: IntArray) -> None:
-        """Note what a tree says about rows that it has not seen."""
-        votes = forest.votes(self._trees_read(others))[:, 0]
-        if self.n_categories:
-            self.tree_chances[others, votes.astype(np.int64)] += 1
-        else:
-            self.votes[:, others] += np.stack([votes, np.abs(votes), np.ones(others.size)])
+            self.pool, self.levels = self._pool(
+                self.trees.forest() if self.trees.are_used else None
+            )
 
     def redraw(self) -> None:
         """Draw the holes of the column anew."""
         if not self.holes.size:
             return
         chance = self.random.random(self.holes.size)
-        forest = self._forest() if self.forest_is_used else None
+        forest = self.trees.forest() if self.trees.are_used else None
         read = None if forest is None else self.work.trees_read(forest, self.holes)
         linear = self._read(self.holes) @ self._shifted(self.drawn)
         if self.n_categories:
             values = choose_category(category_chances(linear, self.n_categories), chance)
             if forest is not None and read is not None:
-                trees = self.random.random(chance.size) >= self.linear
-                values[trees] = one_vote_each(forest, read[trees], chance[trees])
+                asked = self.random.random(chance.size) >= self.trees.linear
+                values[asked] = one_vote_each(forest, read[asked], chance[asked])
         else:
             size = np.ones(self.holes.size)
             if forest is not None and read is not None:
@@ -329,13 +233,9 @@ class SweptColumn:
         values = self.work.design.undo(self.feature, scaled)
         return np.clip(values, self.truth.min(), self.truth.max())
 
-    def _forest(self) -> Forest:
-        trees = [tree for each in self.trees for tree in each.trees]
-        return Forest(trees, self.reads, self.n_categories)
-
     def result(self, low: float, high: float) -> ColumnDraws:
         """Return what is kept of the column."""
-        self.decide()
+        self.trees.decide()
         self._keep_pool()
         # A few imputations are to come from different sweeps.
         kept = sorted(self.kept, key=itemgetter(0))
@@ -345,8 +245,8 @@ class SweptColumn:
             np.array([spread for *_, spread in kept]),
             self.pool,
             self.levels,
-            self._forest() if self.forest_is_used else None,
-            0.0 if self.as_donors else self.linear,
+            self.trees.forest() if self.trees.are_used else None,
+            0.0 if self.as_donors else self.trees.linear,
             float(low),
             float(high),
             self.trust,
@@ -385,7 +285,7 @@ class SweptColumn:
         rows = np.arange(self.known.size)
         if rows.size > MOST_POOL:
             rows = np.sort(self.random.permutation(rows)[:MOST_POOL])
-        unseen = ~np.stack(self.bags, axis=1)[rows]
+        unseen = self.trees.unseen(rows)
         count = unseen.sum(axis=1)
         some = np.flatnonzero(count > 1)
         if some.size < 2:
@@ -403,46 +303,6 @@ class SweptColumn:
         else:
             predicted = self.target[rows] - rest + found.predicted
         return found.left, predicted, rows
-
-    def _signal(self) -> float:
-        """Return how what is left over depends on the other columns, in its mean or its size.
-
-        That is the correlation with what trees say of rows that they have not seen, less what may
-        be chance.
-        """
-        vote, size, count = self.votes
-        seen = count > 0
-        if seen.sum() < 20:
-            return 0.0
-        said, rest = vote[seen] / count[seen], self.rest[seen]
-        if self.as_donors:
-            # Values of like predictions differ as much as they should without trees, and what trees
-            # say makes predictions worse unless it is close.
-            gain = 1 - float(np.square(rest - said).mean() / max(np.square(rest).mean(), 1e-300))
-            signal = float(np.sign(gain) * np.sqrt(abs(gain)))
-        else:
-            spread = correlation(size[seen] / count[seen], np.abs(rest))
-            signal = max(correlation(said, rest), spread)
-        return signal - 1.5 / float(np.sqrt(seen.sum()))
-
-    def _linear_share(self) -> float:
-        """Return how often to ask the regression rather than trees, by the probabilities given."""
-        seen = self.tree_chances.sum(axis=1) > 0
-        if seen.sum() < 20:
-            return 1.0
-        codes = self.truth[seen].astype(np.int64)
-        trees = self.tree_chances[seen] + 0.5 / self.n_categories
-        at = np.arange(codes.size), codes
-        trees = (trees / trees.sum(axis=1, keepdims=True))[at]
-        regression = self.linear_chances[seen]
-        regression = (regression / np.maximum(regression.sum(axis=1, keepdims=True), 1e-9))[at]
-        scores = [
-            np.log(np.maximum(share * regression + (1 - share) * trees, 1e-6)).mean()
-            for share in LINEAR_SHARES
-        ]
-        # Trees saw fewer rows than the regression did, but the regression saw these.
-        certain = scores[-1] + 0.5 * self.inputs.size / seen.sum()
-        return 1.0 if max(scores) < certain else float(LINEAR_SHARES[int(np.argmax(scores))])
 
 
 def _strength(inputs: FloatArray, target: FloatArray, n_categories: int) -> FloatArray:

@@ -1,0 +1,228 @@
+"""Trees of one column while draws are learned, and whether they have a say.
+
+Each is grown on some of the observed cells. What it says of the others, which it has not seen,
+tells whether trees know something that a regression does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grapefill.trees.forest import Forest
+from grapefill.uncertainty.remainders import correlation
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from grapefill.table.arrays import BoolArray, FloatArray, IntArray
+    from grapefill.uncertainty.joint import Work
+
+# Rows and trees of a column; a tree of many rows costs much and says little more.
+TREE_ROWS = 4_000
+FIRST_TREES, KEPT_TREES = 6, 16
+# Trees of many rows are grown where a few smaller ones find something.
+TRIAL_ROWS, TRIAL_TREES = 1_000, 3
+MIN_SPLIT = 2
+TREE_SHARE = 0.6
+# Correlation of what is left over with what trees say of it, from which on trees are asked; from
+# which on a trial promises something, and below which it ends, at first and later.
+LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS, LITTLE = 0.1, 0.05, -0.02, 0.0
+LINEAR_SHARES = np.linspace(0, 1, 5)
+
+
+class ColumnTrees:
+    """Trees of one column, whose leaves hold a remainder or a category.
+
+    Parameters
+    ----------
+    work : Work
+        The rows, with the cells of all columns as they are by then.
+    known : ndarray of int, shape (cells,)
+        The rows in which the column was observed.
+    truth : ndarray of shape (cells,)
+        The values there.
+    reads : tuple of int
+        The columns that trees read.
+    n_categories : int
+        0 for numbers.
+    as_donors : bool
+        Whether observed values are drawn.
+    random : Generator
+        Source of all randomness.
+
+    Attributes
+    ----------
+    rest : ndarray of shape (cells,)
+        Of numbers, what the regression leaves over.
+    are_wanted : bool
+        Whether more trees may be grown.
+    are_used : bool
+        Whether they have a say.
+    linear : float
+        For categories, how often the regression is asked, not the trees.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        known: IntArray,
+        truth: FloatArray,
+        *,
+        reads: tuple[int, ...],
+        n_categories: int,
+        as_donors: bool,
+        random: np.random.Generator,
+    ) -> None:
+        self.work = work
+        self.known = known
+        self.truth = truth
+        self.reads = reads
+        self.n_categories = n_categories
+        self.as_donors = as_donors
+        self.random = random
+        self.rest = np.empty(0)
+        self.are_wanted = bool(reads) and known.size > MIN_SPLIT
+        self.are_used = False
+        self.linear = 1.0
+        self._trees: list[Forest] = []
+        # Cells that each of the trees has seen.
+        self._bags: list[BoolArray] = []
+        # Sums of votes on cells that a tree has not seen, of their sizes, and their number.
+        self._votes = np.zeros((3, known.size))
+        self._tree_chances = np.zeros((known.size, n_categories))
+        self._linear_chances = np.zeros((known.size, n_categories))
+        self._coefficients = 0
+
+    def start(self, *, quick: bool = False) -> None:
+        """Grow the first trees, and decide whether there are to be any.
+
+        Parameters
+        ----------
+        quick : bool
+            Whether to give up as soon as trees find nothing.
+        """
+        if self.known.size >= TREE_ROWS and not self.n_categories:
+            self.are_wanted = self.are_wanted and self._promise()
+        for number in range(FIRST_TREES):
+            self.grow(1)
+            if quick and number and not self.n_categories:
+                # The first two may have bad luck.
+                self.are_wanted &= self.signal() > (HOPELESS if number == 1 else LITTLE)
+        self.decide()
+
+    def _promise(self) -> bool:
+        """Whether a few small trees find something in what is left over."""
+        order = self.random.permutation(self.known.size)
+        parts = np.split(order, TRIAL_ROWS * np.arange(1, TRIAL_TREES + 1))
+        for cells in parts[:-1]:
+            self._try(self._grow_one(cells), parts[-1][: 2 * TRIAL_ROWS])
+            signal = self.signal()
+            if signal < HOPELESS:
+                break
+        self._votes = np.zeros_like(self._votes)
+        return signal > LEAST_OF_TRIAL
+
+    def grow(self, n_trees: int) -> None:
+        """Grow trees on most cells, and let them say something about others."""
+        if not self.are_wanted:
+            return
+        size = self.known.size
+        take = min(max(3, int(TREE_SHARE * size)), TREE_ROWS)
+        for _ in range(n_trees):
+            cells, others = np.split(self.random.permutation(size), [take])
+            tree = self._grow_one(cells)
+            bag = np.zeros(size, dtype=bool)
+            bag[cells] = True
+            self._trees = [*self._trees, tree][-KEPT_TREES:]
+            self._bags = [*self._bags, bag][-KEPT_TREES:]
+            if others.size:
+                self._try(tree, others[:TREE_ROWS])
+
+    def _grow_one(self, cells: IntArray) -> Forest:
+        return Forest.grow(
+            self._read(cells),
+            (self.truth if self.n_categories else self.rest)[cells],
+            columns=self.reads,
+            n_trees=1,
+            seed=int(self.random.integers(2**31)),
+            n_categories=self.n_categories,
+            min_split=MIN_SPLIT,
+        )
+
+    def _read(self, cells: IntArray) -> npt.NDArray[np.float32]:
+        return self.work.scaled.take(self.known[cells], axis=0).take(self.reads, axis=1)
+
+    def _try(self, tree: Forest, others: IntArray) -> None:
+        """Note what a tree says about cells that it has not seen."""
+        votes = tree.votes(self._read(others))[:, 0]
+        if self.n_categories:
+            self._tree_chances[others, votes.astype(np.int64)] += 1
+        else:
+            self._votes[:, others] += np.stack([votes, np.abs(votes), np.ones(others.size)])
+
+    def hear_regression(self, chances: FloatArray, coefficients: int) -> None:
+        """Note what a regression says about categories, and how many coefficients it has."""
+        self._linear_chances += chances
+        self._coefficients = coefficients
+
+    def decide(self) -> None:
+        """Decide whether trees have a say, by what they say about cells they have not seen."""
+        if not self._trees:
+            return
+        if self.n_categories:
+            self.linear = self._linear_share()
+            self.are_used = self.linear < 1
+        else:
+            self.are_used = self.signal() > LEAST_SIGNAL
+
+    def forest(self) -> Forest:
+        """Return the trees."""
+        return Forest(
+            [tree for each in self._trees for tree in each.trees], self.reads, self.n_categories
+        )
+
+    def unseen(self, cells: IntArray) -> BoolArray:
+        """Return which trees have not seen which of some cells, shape (cells, trees)."""
+        return ~np.stack(self._bags, axis=1)[cells]
+
+    def signal(self) -> float:
+        """Return how what is left over depends on the other columns, in its mean or its size.
+
+        That is the correlation with what trees say of cells that they have not seen, less what may
+        be chance.
+        """
+        vote, size, count = self._votes
+        seen = count > 0
+        if seen.sum() < 20:
+            return 0.0
+        said, rest = vote[seen] / count[seen], self.rest[seen]
+        if self.as_donors:
+            # Values of like predictions differ as much as they should without trees, and what trees
+            # say makes predictions worse unless it is close.
+            gain = 1 - float(np.square(rest - said).mean() / max(np.square(rest).mean(), 1e-300))
+            signal = float(np.sign(gain) * np.sqrt(abs(gain)))
+        else:
+            spread = correlation(size[seen] / count[seen], np.abs(rest))
+            signal = max(correlation(said, rest), spread)
+        return signal - 1.5 / float(np.sqrt(seen.sum()))
+
+    def _linear_share(self) -> float:
+        """Return how often to ask the regression rather than trees, by the probabilities given."""
+        seen = self._tree_chances.sum(axis=1) > 0
+        if seen.sum() < 20:
+            return 1.0
+        codes = self.truth[seen].astype(np.int64)
+        trees = self._tree_chances[seen] + 0.5 / self.n_categories
+        at = np.arange(codes.size), codes
+        trees = (trees / trees.sum(axis=1, keepdims=True))[at]
+        regression = self._linear_chances[seen]
+        regression = (regression / np.maximum(regression.sum(axis=1, keepdims=True), 1e-9))[at]
+        scores = [
+            np.log(np.maximum(share * regression + (1 - share) * trees, 1e-6)).mean()
+            for share in LINEAR_SHARES
+        ]
+        # Trees saw fewer cells than the regression did, but the regression saw these.
+        certain = scores[-1] + 0.5 * self._coefficients / seen.sum()
+        return 1.0 if max(scores) < certain else float(LINEAR_SHARES[int(np.argmax(scores))])
