@@ -10,7 +10,7 @@ from grapefill.training.held_out import HeldOut
 from grapefill.uncertainty import plots, trials
 from grapefill.uncertainty.cells import Beliefs
 from grapefill.uncertainty.fitted import Uncertainty
-from grapefill.uncertainty.trials import SHARE, TRIALS
+from grapefill.uncertainty.trials import SHARE, SMALL_SHARE, TRIALS
 
 
 def counts(held_out, features):
@@ -130,11 +130,11 @@ def test_a_file_from_before_has_neither_counts_nor_fills(imputer, holed):
 @pytest.mark.parametrize(
     ("limits", "needed"),
     [
-        ({}, TRIALS),
-        ({"FEW_CELLS": 1}, 1),
-        ({"SMALL_TABLE": 100}, 1),
-        ({"FEW_CELLS": 1, "ENOUGH_CELLS": 1}, 0),
-        ({"SMALL_TABLE": 100, "LARGE_TABLE": 100}, 0),
+        ({}, [SHARE] * TRIALS),
+        ({"FEW_CELLS": 1}, [SMALL_SHARE]),
+        ({"SMALL_TABLE": 100}, [SMALL_SHARE]),
+        ({"FEW_CELLS": 1, "ENOUGH_CELLS": 1}, []),
+        ({"SMALL_TABLE": 100, "LARGE_TABLE": 100}, []),
     ],
 )
 def test_as_many_as_are_needed(limits, needed, imputer, monkeypatch):
@@ -142,7 +142,7 @@ def test_as_many_as_are_needed(limits, needed, imputer, monkeypatch):
     for name, value in limits.items():
         monkeypatch.setattr(trials, name, value)
     again = trials.FurtherTrials.if_needed(imputer.model_, numbers, 0)
-    assert (0 if again is None else again.needed(imputer.model_)) == needed
+    assert ([] if again is None else again.shares(imputer.model_)) == needed
 
 
 def test_enough_cells(holed, quick, monkeypatch):

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from grapefill.training.model import GrapeModel
 
 # Where most columns have fewer held-out cells than that, and the table has not many cells, so many
-# trials are made.
-FEW_CELLS, SMALL_TABLE, TRIALS = 50, 20_000, 3
-# One is made where there are fewer than that, up to a larger table.
-ENOUGH_CELLS, LARGE_TABLE = 150, 40_000
-SHARE = 0.25
+# trials are made, each with such a share held out.
+FEW_CELLS, SMALL_TABLE, TRIALS, SHARE = 50, 20_000, 3, 0.25
+# One is made where there are fewer than that, up to a larger table. The less it holds out, the more
+# its errors are like those of the model.
+ENOUGH_CELLS, LARGE_TABLE, SMALL_SHARE = 150, 40_000, 0.15
 
 
 @dataclass
@@ -52,28 +52,30 @@ class FurtherTrials:
     def if_needed(cls, model: GrapeModel, numbers: FloatArray, seed: int) -> Self | None:
         """Return trials for a model, or None if it has cells enough or the table is large."""
         trials = cls(numbers, seed)
-        return trials if trials.needed(model) else None
+        return trials if trials.shares(model) else None
 
-    def needed(self, model: GrapeModel) -> int:
-        """Return how many trials it takes."""
+    def shares(self, model: GrapeModel) -> list[float]:
+        """Return which share of the cells every trial holds out."""
         if model.held_out is None:
-            return 0
+            return []
         counts = np.bincount(model.held_out.feature, minlength=model.features.count)
         cells = float(np.median(counts))
         if cells < FEW_CELLS and self.numbers.size <= SMALL_TABLE:
-            return TRIALS
-        return int(cells < ENOUGH_CELLS and self.numbers.size <= LARGE_TABLE)
+            return [SHARE] * TRIALS
+        enough = cells >= ENOUGH_CELLS or self.numbers.size > LARGE_TABLE
+        return [] if enough else [SMALL_SHARE]
 
     def held_out(self, model: GrapeModel) -> HeldOut:
         """Return the held-out cells of a model and of the further trials."""
         assert model.held_out is not None
         if self.found is None:
             cells = [model.held_out]
-            seeds = np.random.SeedSequence((self.seed, 2)).generate_state(self.needed(model))
-            for seed in seeds.tolist():
+            shares = self.shares(model)
+            seeds = np.random.SeedSequence((self.seed, 2)).generate_state(len(shares)).tolist()
+            for share, seed in zip(shares, seeds, strict=True):
                 # A training that diverges by bad luck is no reason to give nothing.
                 with contextlib.suppress(GrapefillError):
-                    trial = hold_out_again(model, self.numbers, share=SHARE, seed=seed)
+                    trial = hold_out_again(model, self.numbers, share=share, seed=seed)
                     cells += [] if trial is None else [trial]
             self.found = HeldOut.joined(cells)
         return self.found
