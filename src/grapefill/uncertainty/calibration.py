@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 CALIBRATION_CELLS = 30
 # By how much smaller errors are taken to be than in the trial, which had fewer cells to learn from;
 # by less in a column of whose spread less than that share is foretold: more cells do not help it.
-SMALLER, FORETOLD = 0.105, 0.1
+SMALLER, FORETOLD = 0.13, 0.1
+# Where n cells of a column were observed, errors are taken to be larger by `CHANCE_CELLS / n`, and
+# by no more than a share: trials hold out some of them twice, and not many more are missing.
+CHANCE_CELLS, MOST_CHANCE = 22.0, 0.2
 # Standard errors that are added to the coverage, as few cells of a column tell it.
 CAREFUL = 0.75
-# Where n cells of a column were observed, `CHANCE_CELLS * sqrt(coverage * (1 - coverage)) / n` is
-# added, a third of what may be outside at most: trials hold out some of them twice, and not many
-# more are missing.
-CHANCE_CELLS = 13.0
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,11 @@ class Calibration:
         """Return the mass for a column."""
         if not self.needed.size:
             return coverage
-        outside = 1 - coverage
-        n_observed = max(1.0, float(self.n_observed[column]))
-        chance = CHANCE_CELLS * float(np.sqrt(coverage * outside)) / n_observed
-        # As if errors were normal.
         smaller = SMALLER * min(1.0, float(self.foretold[column]) / FORETOLD)
-        ends = (1 - smaller) * float(ndtri(0.5 + coverage / 2))
-        coverage = 2 * float(ndtr(ends)) - 1 + min(chance, outside / 3)
+        larger = min(CHANCE_CELLS / max(1.0, float(self.n_observed[column])), MOST_CHANCE)
+        # As if errors were normal.
+        ends = (1 - smaller + larger) * float(ndtri(0.5 + coverage / 2))
+        coverage = 2 * float(ndtr(ends)) - 1
         mine = self.column == column
         return min(1.0, shared_level(self.needed[mine], self.needed, coverage, self.weights[mine]))
 
