@@ -35,7 +35,7 @@ def simulated():
 
 @pytest.fixture(scope="module")
 def fitted(simulated):
-    settings = {"max_steps": 60, "rounds": 1, "trees": 8, "trial_trees": 8}
+    settings = {"max_steps": 150, "rounds": 1, "trees": 8, "trial_trees": 8}
     return GrapeImputer("fast", settings=settings, random_state=0).fit(simulated[1])
 
 
@@ -63,7 +63,7 @@ def test_ordered_categories_have_ends_and_sets(simulated, quick):
     complete["grade"] = pd.cut(complete["even"], 4, labels=grades)
     holed = complete.mask(np.random.default_rng(1).random(complete.shape) < 0.2)
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
-    intervals = imputer.interval(holed, 0.9)
+    intervals = imputer.interval(holed, 0.95)
     sets = intervals.sets["grade"]
     assert set(sets) == set(np.flatnonzero(holed["grade"].isna()))
     for row, chosen in sets.items():
