@@ -73,12 +73,12 @@ def test_curves_are_for_skew_columns_only():
     normal = random.normal(size=800)
     outlier = np.where(np.arange(800) < 3, 60.0, normal)
     inputs = np.column_stack([np.ones(800), random.normal(size=800)])
-    assert choose_curve(normal, inputs) is None
-    assert choose_curve(outlier, inputs) is None
+    assert choose_curve(normal, normal, inputs) is None
+    assert choose_curve(outlier, outlier, inputs) is None
     assert not may_be_skew(np.exp(normal).round())
     assert not may_be_skew(normal)
     assert may_be_skew(np.exp(normal))
-    curve = choose_curve(-np.exp(normal), inputs)
+    curve = choose_curve(-np.exp(normal), -np.exp(normal), inputs)
     assert curve is not None
     assert curve.sign == -1
 
@@ -128,3 +128,35 @@ def test_sizes_that_trees_foretell_are_believed():
     large, small = size > 2, size < 0.5
     assert 2 < again[large].std() / again[small].std() < 20
     assert Trust().size(np.array([0.0, 5.0])).tolist() == [1.0, 1.0]
+
+
+def test_parts_of_a_sum_are_not_curved_though_they_are_skew():
+    random = np.random.default_rng(3)
+    x, y = np.exp(random.normal(size=(2, 400)))
+    table = pd.DataFrame({"x": x, "y": y, "sum": x + y})
+    holes = random.random(table.shape) < 0.3
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table.mask(holes))
+    found = imputer.sample(table.mask(holes), 3, random_state=0)
+    assert not imputer.uncertainty_.sampler.design.curves
+    single = holes[:, 2] & (holes.sum(axis=1) == 1)
+    off = np.stack([np.abs(each["sum"] - table["sum"])[single] for each in found])
+    assert np.median(off) < 0.2
+
+
+def test_a_very_skew_column_has_no_heap_at_its_end():
+    random = np.random.default_rng(9)
+    z = random.normal(size=1_000)
+    x = np.exp(3 * (0.6 * z + 0.8 * random.normal(size=z.size)))
+    holes = random.random(z.size) < 0.3
+    found = drawn(pd.DataFrame({"x": np.where(holes, np.nan, x), "z": z}))
+    values = np.stack([each["x"][holes] for each in found])
+    assert (values == x[~holes].min()).mean() < 0.01
+    assert abs(np.log(values).std() / np.log(x).std() - 1) < 0.15
+
+
+def test_with_many_inputs_the_column_speaks_for_itself():
+    random = np.random.default_rng(10)
+    inputs = np.column_stack([np.ones(100), random.normal(size=(100, 95))])
+    straight = inputs[:, 1:] @ random.normal(size=95)
+    assert choose_curve(straight, straight, inputs) is None
+    assert choose_curve(np.exp(straight / 5), np.exp(straight / 5), inputs) is not None

@@ -21,15 +21,17 @@ import numpy as np
 from scipy.linalg import lstsq
 
 if TYPE_CHECKING:
-    from grapefill.table.arrays import BoolArray, FloatArray
+    from grapefill.table.arrays import FloatArray
 
 # Shifts, relative to the distance of the median from the end.
-SHIFTS = 0.02 * 3.0 ** np.arange(5)
+SHIFTS = 0.02 * 3.0 ** np.arange(-8, 5)
 # What the log likelihood gains by a curve that is used, at least, and per cell; how much of that
 # shows without the other columns.
 LEAST_GAIN, GAIN_PER_CELL, SHOWS = 10.0, 0.2, 0.3
 # Share of the far end of a column that is not looked at.
 OUTLYING = 0.01
+# Inputs of a regression, relative to its rows.
+MOST_INPUTS = 0.25
 # Different values of a column that may get a curve.
 FEWEST_VALUES = 30
 
@@ -92,56 +94,63 @@ class Curve:
         return curve
 
 
-def choose_curve(scaled: FloatArray, inputs: FloatArray) -> Curve | None:
+def choose_curve(observed: FloatArray, scaled: FloatArray, inputs: FloatArray) -> Curve | None:
     """Return the curve on which a column is best regressed on others, if that gains much.
 
     Parameters
     ----------
-    scaled : ndarray of shape (rows,)
+    observed : ndarray of shape (cells,)
         The observed numbers of the column.
+    scaled : ndarray of shape (rows,)
+        Those of some rows.
     inputs : ndarray of shape (rows, inputs)
-        The other columns, the constant first.
+        The other columns of these, the constant first.
 
     Examples
     --------
     >>> random = np.random.default_rng(0)
     >>> inputs = np.column_stack([np.ones(500), random.normal(size=500)])
     >>> straight = inputs[:, 1] + random.normal(size=500)
-    >>> choose_curve(straight, inputs) is None, choose_curve(np.exp(straight), inputs).sign
-    (True, 1.0)
+    >>> choose_curve(straight, straight, inputs) is None
+    True
+    >>> choose_curve(np.exp(straight), np.exp(straight), inputs).sign
+    1.0
     """
-    least = max(LEAST_GAIN, GAIN_PER_CELL * scaled.size)
+    if not scaled.size:
+        return None
+    if inputs.shape[1] > MOST_INPUTS * scaled.size:
+        # With so many, a regression fits whatever the scale is.
+        inputs = inputs[:, :1]
     choices = []
     for sign in (1.0, -1.0):
-        usual = _usual(scaled, sign)
-        choices.append(_best(_candidates(scaled, sign), scaled[usual], inputs[usual]))
+        usual = sign * scaled <= _farthest(observed, sign)
+        choices.append(_best(_candidates(observed, sign), scaled[usual], inputs[usual]))
     gain, found = max(choices, key=itemgetter(0))
-    return found if gain > least else None
+    return found if gain > max(LEAST_GAIN, GAIN_PER_CELL * scaled.size) else None
 
 
-def may_be_skew(scaled: FloatArray) -> bool:
+def may_be_skew(observed: FloatArray) -> bool:
     """Whether a column may get a curve, as far as it can be seen without the others."""
-    if np.unique(scaled).size < FEWEST_VALUES:
+    if np.unique(observed).size < FEWEST_VALUES:
         return False
-    least = SHOWS * max(LEAST_GAIN, GAIN_PER_CELL * scaled.size)
+    least = SHOWS * max(LEAST_GAIN, GAIN_PER_CELL * observed.size)
     for sign in (1.0, -1.0):
-        some = scaled[_usual(scaled, sign)]
-        if _best(_candidates(scaled, sign), some, np.ones((some.size, 1)))[0] > least:
+        some = observed[sign * observed <= _farthest(observed, sign)]
+        if _best(_candidates(observed, sign), some, np.ones((some.size, 1)))[0] > least:
             return True
     return False
 
 
-def _usual(scaled: FloatArray, sign: float) -> BoolArray:
-    """Return which values are not far out: a few of these make no curve."""
-    usual: BoolArray = sign * scaled <= np.quantile(sign * scaled, 1 - OUTLYING)
-    return usual
+def _farthest(observed: FloatArray, sign: float) -> float:
+    """Return up to where values are looked at: a few of them far out make no curve."""
+    return float(np.quantile(sign * observed, 1 - OUTLYING))
 
 
-def _candidates(scaled: FloatArray, sign: float) -> list[Curve]:
-    end = sign * float((sign * scaled).min())
-    curves, shifts = [], SHIFTS * abs(float(np.median(scaled)) - end)
+def _candidates(observed: FloatArray, sign: float) -> list[Curve]:
+    end = sign * float((sign * observed).min())
+    curves, shifts = [], SHIFTS * abs(float(np.median(observed)) - end)
     for shift in shifts[shifts > 0].tolist():
-        logs = np.log(sign * (scaled - end) + shift)
+        logs = np.log(sign * (observed - end) + shift)
         curves.append(Curve(sign, end, shift, float(logs.mean()), float(logs.std())))
     return curves
 
@@ -150,14 +159,19 @@ def _best(
     curves: list[Curve], scaled: FloatArray, inputs: FloatArray
 ) -> tuple[float, Curve | None]:
     """Return what the most probable curve gains over a straight scale, and that curve."""
-    targets = np.stack([scaled, *(curve.apply(scaled) for curve in curves)], axis=1)
+    unit = max(float(np.ptp(scaled)), 1e-300)
+    targets = np.stack([scaled / unit, *(curve.apply(scaled) for curve in curves)], axis=1)
     if inputs.shape[1] > 1:
         left = targets - inputs @ lstsq(inputs, targets, lapack_driver="gelsy")[0]
     else:
         left = targets - targets.mean(axis=0)
     size = np.maximum(np.square(left).mean(axis=0), 1e-12 * targets.var(axis=0) + 1e-300)
-    # What turns the density of a curved number into one of the number.
-    slopes = [0.0, *(-curve.center - np.log(curve.scale) for curve in curves)]
+    # What turns the density of a target into one of the number.
+    middles = targets.mean(axis=0)[1:].tolist()
+    slopes = [-np.log(unit)] + [
+        -(curve.center + middle * curve.scale) - np.log(curve.scale)
+        for curve, middle in zip(curves, middles, strict=True)
+    ]
     likely = scaled.size * (np.array(slopes) - 0.5 * np.log(size))
     best = int(np.argmax(likely))
     return float(likely[best] - likely[0]), curves[best - 1] if best else None

@@ -24,8 +24,11 @@ FARTHEST = 20.0
 MOST_INDICATORS = 64
 # Among some rows of a table are so many with a cell of every column, if there are.
 FEWEST_CELLS = 20
-# Curves are chosen by so many rows, over and over, for one depends on the others.
+# Curves are chosen by so many rows, over and over, for one depends on the others. Those without
+# holes are taken, if there are so many, and so many for every input: what fills the holes may be
+# far off. Otherwise those with the fewest.
 ROWS_FOR_CURVES, PASSES = 2_000, 2
+FEWEST_ROWS, ROWS_PER_INPUT = 100, 5
 # A column in which some value is as frequent as that is not curved.
 FREQUENT = 0.1
 
@@ -124,19 +127,23 @@ class Design:
         missing : ndarray of bool of the same shape
             The holes.
         """
-        rows, design = values.shape[0], self
-        some = np.linspace(0, rows - 1, min(rows, ROWS_FOR_CURVES)).astype(np.int64)
-        values, missing = values[some], missing[some]
-        skew = [
-            j
+        observed = {
+            j: self.scaling.of(j).apply(_some_and_ends(values[~missing[:, j], j]))
             for j, k in enumerate(self.n_categories)
-            if not k and _is_skew(self.scaling.of(j).apply(values[~missing[:, j], j]))
-        ]
+            if not k
+        }
+        skew = {j: numbers for j, numbers in observed.items() if _is_skew(numbers)}
+        holes = missing.sum(axis=1)
+        fewest = max(int((holes == 0).sum()), FEWEST_ROWS, ROWS_PER_INPUT * self.width)
+        some = np.sort(np.argsort(holes, kind="stable")[:fewest])
+        some = some[_evenly(some.size)]
+        values, missing, design = values[some], missing[some], self
         for _ in range(PASSES):
-            for j in skew:
+            for j, numbers in skew.items():
                 known = ~missing[:, j]
                 inputs = design.inputs(values[known])[:, design.others(j)]
-                found = choose_curve(self.scaling.of(j).apply(values[known, j]), inputs)
+                scaled = self.scaling.of(j).apply(values[known, j])
+                found = choose_curve(numbers, scaled, inputs)
                 others = {at: curve for at, curve in design.curves.items() if at != j}
                 design = replace(design, curves=others | ({j: found} if found else {}))
         return design
@@ -151,6 +158,16 @@ def has_frequent(values: FloatArray) -> bool:
     """Whether some value makes up much of a column."""
     counts = np.unique(values, return_counts=True)[1]
     return bool(counts.max(initial=0) >= FREQUENT * values.size)
+
+
+def _evenly(size: int) -> IntArray:
+    """Return places of some of so many entries."""
+    return np.linspace(0, size - 1, min(size, ROWS_FOR_CURVES)).astype(np.int64)
+
+
+def _some_and_ends(values: FloatArray) -> FloatArray:
+    some = values[_evenly(values.size)]
+    return np.append(some, [values.min(), values.max()]) if some.size < values.size else some
 
 
 def _is_skew(scaled: FloatArray) -> bool:
