@@ -124,7 +124,13 @@ def choose_curve(observed: FloatArray, scaled: FloatArray, inputs: FloatArray) -
     choices = []
     for sign in (1.0, -1.0):
         usual = sign * scaled <= _farthest(observed, sign)
-        choices.append(_best(_candidates(observed, sign), scaled[usual], inputs[usual]))
+        curves = _candidates(observed, sign)
+        # All observed numbers tell about where, the rows with their inputs whether and which.
+        best = _best(curves, observed[sign * observed <= _farthest(observed, sign)])[1]
+        if best is not None:
+            at = curves.index(best)
+            curves = curves[max(0, at - 1) : at + 2]
+        choices.append(_best(curves, scaled[usual], inputs[usual]))
     gain, found = max(choices, key=itemgetter(0))
     return found if gain > max(LEAST_GAIN, GAIN_PER_CELL * scaled.size) else None
 
@@ -136,7 +142,7 @@ def may_be_skew(observed: FloatArray) -> bool:
     least = SHOWS * max(LEAST_GAIN, GAIN_PER_CELL * observed.size)
     for sign in (1.0, -1.0):
         some = observed[sign * observed <= _farthest(observed, sign)]
-        if _best(_candidates(observed, sign), some, np.ones((some.size, 1)))[0] > least:
+        if _best(_candidates(observed, sign), some)[0] > least:
             return True
     return False
 
@@ -156,12 +162,12 @@ def _candidates(observed: FloatArray, sign: float) -> list[Curve]:
 
 
 def _best(
-    curves: list[Curve], scaled: FloatArray, inputs: FloatArray
+    curves: list[Curve], scaled: FloatArray, inputs: FloatArray | None = None
 ) -> tuple[float, Curve | None]:
     """Return what the most probable curve gains over a straight scale, and that curve."""
     unit = max(float(np.ptp(scaled)), 1e-300)
     targets = np.stack([scaled / unit, *(curve.apply(scaled) for curve in curves)], axis=1)
-    if inputs.shape[1] > 1:
+    if inputs is not None and inputs.shape[1] > 1:
         left = targets - inputs @ lstsq(inputs, targets, lapack_driver="gelsy")[0]
     else:
         left = targets - targets.mean(axis=0)

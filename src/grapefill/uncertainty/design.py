@@ -26,7 +26,7 @@ MOST_INDICATORS = 64
 FEWEST_CELLS = 20
 # Curves are chosen by so many rows, over and over, for one depends on the others. Those without
 # holes are taken, if there are so many, and so many for every input: what fills the holes may be
-# far off. Otherwise those with the fewest.
+# far off. Otherwise it is all rows.
 ROWS_FOR_CURVES, PASSES = 2_000, 2
 FEWEST_ROWS, ROWS_PER_INPUT = 100, 5
 # A column in which some value is as frequent as that is not curved.
@@ -133,9 +133,9 @@ class Design:
             if not k
         }
         skew = {j: numbers for j, numbers in observed.items() if _is_skew(numbers)}
-        holes = missing.sum(axis=1)
-        fewest = max(int((holes == 0).sum()), FEWEST_ROWS, ROWS_PER_INPUT * self.width)
-        some = np.sort(np.argsort(holes, kind="stable")[:fewest])
+        some = np.flatnonzero(~missing.any(axis=1))
+        if some.size < max(FEWEST_ROWS, ROWS_PER_INPUT * self.width):
+            some = np.arange(values.shape[0])
         some = some[_evenly(some.size)]
         values, missing, design = values[some], missing[some], self
         for _ in range(PASSES):
