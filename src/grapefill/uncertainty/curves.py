@@ -30,8 +30,8 @@ SHIFTS = 0.02 * 3.0 ** np.arange(-8, 5)
 LEAST_GAIN, GAIN_PER_CELL, SHOWS = 10.0, 0.2, 0.3
 # Share of the far end of a column that is not looked at.
 OUTLYING = 0.01
-# Inputs of a regression, relative to its rows.
-MOST_INPUTS = 0.25
+# Inputs of a regression for every row, at most.
+INPUTS_PER_ROW = 0.25
 # Different values of a column that may get a curve.
 FEWEST_VALUES = 30
 
@@ -118,7 +118,7 @@ def choose_curve(observed: FloatArray, scaled: FloatArray, inputs: FloatArray) -
     """
     if not scaled.size:
         return None
-    if inputs.shape[1] > MOST_INPUTS * scaled.size:
+    if inputs.shape[1] > INPUTS_PER_ROW * scaled.size:
         # With so many, a regression fits whatever the scale is.
         inputs = inputs[:, :1]
     choices = []

@@ -29,7 +29,7 @@ FEWEST_CELLS = 20
 # far off. Otherwise it is all rows.
 ROWS_FOR_CURVES, PASSES = 2_000, 2
 FEWEST_ROWS, ROWS_PER_INPUT = 100, 5
-# A column in which some value is as frequent as that is not curved.
+# A column in which some value is as frequent as that is not curved; observed values are drawn.
 FREQUENT = 0.1
 
 

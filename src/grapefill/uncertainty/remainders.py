@@ -6,8 +6,8 @@ smallest: :math:`\operatorname{Cov}(r, v) / \operatorname{Var}(v)`. More trees w
 missing cell. The covariance stays as it is then, and from the variance the noise is taken that they
 do not have.
 
-How far apart the votes are from zero also tells by how much values may be off: what is left over in
-the end is put down relative to a size that is linear in it.
+How far the votes are from zero tells by how much values may be off: what is left over in the end is
+put down relative to a size that is linear in that distance.
 """
 
 from __future__ import annotations
