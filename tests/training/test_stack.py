@@ -261,3 +261,57 @@ def test_a_column_that_follows_others_smoothly_gets_lines() -> None:
     lines = summarise(model).splitlines()
     assert "trees of lines" in lines[3]
     assert "trees of lines" not in lines[4]
+
+
+class TestHeldOut:
+    """Cells that intervals are calibrated by, each predicted as a missing one would be."""
+
+    def test_the_others_of_their_rows_are_in_sight(self) -> None:
+        numbers = make_table()
+        model, _ = fit(numbers, **TREES)
+        assert model.held_out is not None
+        for j in range(COLUMNS):
+            mine = model.held_out.of(j)
+            rows = [int(np.flatnonzero(numbers[:, j] == value)[0]) for value in mine.truth]
+            if j < COLUMNS - 1:
+                others = (~np.isnan(numbers[rows])).sum(axis=1) - 1
+                np.testing.assert_array_equal(mine.known, others)
+            assert mine.truth.size
+
+    def test_not_where_that_would_take_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        numbers = make_table()
+        alone, _ = fit(numbers, **TREES)
+        monkeypatch.setattr("grapefill.training.stack.MOST_ALONE", 0)
+        together, _ = fit(numbers, **TREES)
+        assert alone.held_out is not None
+        assert together.held_out is not None
+        np.testing.assert_array_equal(alone.held_out.truth, together.held_out.truth)
+        assert (together.held_out.known <= alone.held_out.known).all()
+        assert together.held_out.known.mean() < alone.held_out.known.mean() - 0.5
+        # What is chosen by these cells, and the fills, do not depend on it.
+        assert alone.trials == together.trials
+        np.testing.assert_array_equal(alone.predict(numbers).value, together.predict(numbers).value)
+
+    def test_they_are_closer_than_those_held_out_together(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        random = np.random.default_rng(0)
+        # Two of four columns tell the others, so that what is hidden besides matters.
+        numbers = np.repeat(random.normal(size=(300, 2)), 2, axis=1)
+        settings = {**TREES, "validation": 0.4, "fewest_columns": 99, "trees": 10}
+        alone, _ = fit(numbers, **settings)
+        monkeypatch.setattr("grapefill.training.stack.MOST_ALONE", 0)
+        together, _ = fit(numbers, **settings)
+        assert alone.held_out is not None
+        assert together.held_out is not None
+        off = [
+            np.abs(held.truth - held.guess).mean() for held in (alone.held_out, together.held_out)
+        ]
+        assert off[0] < 0.7 * off[1]
+
+    def test_labels_are_predicted_without_other_labels(self) -> None:
+        numbers = make_table()[:, : COLUMNS - 1]
+        model, _ = fit(numbers, labels=(0, 0), **TREES)
+        assert model.held_out is not None
+        observed = (~np.isnan(numbers)).sum(axis=1).mean()
+        assert model.held_out.known.mean() < observed - 1

@@ -84,7 +84,7 @@ class HeldOut:
         chain : Chain or None
             The trees, for their votes.
         """
-        feature, row = _kept(held_out)
+        feature, row = kept_cells(held_out)
         truth, share = numbers[row, feature], shares[feature]
         with np.errstate(over="ignore", invalid="ignore"):
             guess = share * start.value[row, feature] + (1 - share) * trees.value[row, feature]
@@ -153,7 +153,7 @@ class HeldOut:
         return cells
 
 
-def _kept(held_out: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+def kept_cells(held_out: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     """Return the features and rows of the cells that are kept, feature by feature."""
     rows = [np.flatnonzero(column) for column in held_out.T]
     rows = [

@@ -254,12 +254,16 @@ class GrapeModel:
     ) -> Guess:
         """Predict every cell of some rows by network and factors, without trees."""
         guess = self.predict_network(numbers, states=states)
-        if self.linear is None:
-            return guess
-        factors, share = self.linear.factors, self.linear.shares[self.linear.factors.columns]
-        linear = self.factor_values(factors, numbers)
-        value = guess.value.copy()
-        value[:, factors.columns] = share * value[:, factors.columns] + (1 - share) * linear
+        return guess if self.linear is None else self.with_factors(guess, self.linear, numbers)
+
+    def with_factors(
+        self, guess: Guess, linear: LinearPart, numbers: npt.NDArray[np.float64]
+    ) -> Guess:
+        """Blend what the network says about some rows with what factors say."""
+        columns = linear.factors.columns
+        share, value = linear.shares[columns], guess.value.copy()
+        says = self.factor_values(linear.factors, numbers)
+        value[:, columns] = share * value[:, columns] + (1 - share) * says
         return Guess(value, guess.chances)
 
     def factor_values(

@@ -12,7 +12,7 @@ import torch
 from grapefill.factors import Factors
 from grapefill.graph import block_size
 from grapefill.training.choice import FEWEST_FOR_LINES, choose_powers, choose_shares, clearly_better
-from grapefill.training.held_out import HeldOut
+from grapefill.training.held_out import HeldOut, kept_cells
 from grapefill.training.model import LinearPart
 from grapefill.training.progress import Progress
 from grapefill.trees import Growth, Guess
@@ -34,6 +34,8 @@ TREE_ROWS = 50_000
 TREE_CELLS = 1_000_000
 # With a time limit, the share of it that may be over when the trial of trees ends.
 TRIAL_TIME = 0.75
+# Held-out cells are predicted one by one if that takes no more cells than these.
+MOST_ALONE = 2_000_000
 
 
 def wants_trees(model: GrapeModel) -> bool:
@@ -91,6 +93,33 @@ class Blend(NamedTuple):
         return cls(model.chain.shares, model.chain.powers, model.linear)
 
 
+@dataclass
+class _Alone:
+    """Rows in which a single cell is held out, and what network and factors say without it.
+
+    A missing cell is filled with the others of its row in sight. One that is held out together with
+    others of its row would be farther off than that.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (cells, features)
+        The row of every held-out cell that is kept.
+    held_out : ndarray of bool, shape (cells, features)
+        Where it is.
+    start : Guess
+        What is said about it.
+    """
+
+    numbers: FloatArray
+    held_out: npt.NDArray[np.bool_]
+    start: Guess
+
+    @property
+    def shown(self) -> FloatArray:
+        """The rows without the cells."""
+        return np.where(self.held_out, np.nan, self.numbers)
+
+
 class Stack:
     """What is beside and on top of the network: factors and trees, from the trial to the fit."""
 
@@ -116,6 +145,7 @@ class Stack:
         self.blend = blend
         self.held_out: npt.NDArray[np.bool_] | None = None
         self.start: Guess | None = None
+        self.alone: _Alone | None = None
         self.trials: tuple[ColumnTrial, ...] = ()
         self.rank = 0
         self.factor_shares = np.ones(model.features.count)
@@ -130,6 +160,12 @@ class Stack:
         shown = np.where(self.held_out, np.nan, self.numbers)
         states = self.model.freeze_states(shown)
         self.start = self.model.predict_network(shown, states=states)
+        feature, row = kept_cells(self.held_out)
+        # A label is not seen by what is predicted of another.
+        if not self.model.n_labels and feature.size * self.model.features.count <= MOST_ALONE:
+            alone = np.arange(self.model.features.count) == feature[:, None]
+            self.alone = _Alone(self.numbers[row], alone, self.start)
+            self.alone.start = self.model.predict_network(self.alone.shown, states=states)
         if self.blend is not None:
             self._add_factors(shown, self.blend)
         elif wants_factors(self.model):
@@ -160,7 +196,7 @@ class Stack:
         assert self.held_out is not None
         model, start = self.model, self.start
         numbers = self.numbers
-        best, value = np.inf, start.value
+        best, value, chosen = np.inf, start.value, None
         for rank in model.preset.factors.ranks:
             before = time.perf_counter()
             factors = self._fit_factors(shown, rank)
@@ -174,12 +210,12 @@ class Stack:
             error = float(off.mean()) if off.size else np.inf
             if not error < best:
                 break
-            best, value, self.rank = error, tried, rank
+            best, value, self.rank, chosen = error, tried, rank, factors
             now = time.perf_counter()
             # The next one takes about twice as long.
             if self.trial_deadline is not None and now + 2 * (now - before) > self.trial_deadline:
                 break
-        if not self.rank:
+        if chosen is None:
             return
         self.factor_shares, self.trials = choose_shares(
             numbers,
@@ -190,22 +226,21 @@ class Stack:
             tried=model.features.continuous,
             weights=self._weights,
         )
-        self._blend_in(value, self.factor_shares)
+        self._blend_in(LinearPart(chosen, self.factor_shares), shown)
 
     def _add_factors(self, shown: FloatArray, blend: Blend) -> None:
         """Blend the network with factors that were chosen before, if there are any."""
         if blend.linear is None:
             return
-        assert self.start is not None
         factors = self._fit_factors(shown, blend.linear.factors.loadings.shape[1])
-        value = self.start.value.copy()
-        value[:, factors.columns] = self.model.factor_values(factors, shown)
-        self._blend_in(value, blend.linear.shares)
+        self._blend_in(LinearPart(factors, blend.linear.shares), shown)
 
-    def _blend_in(self, value: FloatArray, share: FloatArray) -> None:
-        """Blend what the network says with values that factors predict."""
+    def _blend_in(self, linear: LinearPart, shown: FloatArray) -> None:
+        """Blend what the network says with what factors say."""
         assert self.start is not None
-        self.start = Guess(share * self.start.value + (1 - share) * value, self.start.chances)
+        self.start = self.model.with_factors(self.start, linear, shown)
+        if self.alone is not None:
+            self.alone.start = self.model.with_factors(self.alone.start, linear, self.alone.shown)
 
     def _fit_factors(self, numbers: FloatArray, rank: int) -> Factors:
         most = self.model.preset.factors.factor_rows
@@ -257,7 +292,7 @@ class Stack:
         numbers = self.numbers
         none = np.zeros(model.features.count)
         model.trials = tuple(map(_of_factors, self.trials))
-        model.held_out = HeldOut.collect(numbers, self.held_out, self.start, self.start, none)
+        model.held_out = self._collect(None, none, np.ones(none.size), None)
         if not wants_trees(model):
             return None
         growth = Growth(
@@ -291,12 +326,23 @@ class Stack:
             powers[j] = power
         if self.blend is not None:
             shares, powers = self.blend.shares, self.blend.powers
-        model.held_out = HeldOut.collect(
-            numbers, self.held_out, self.start, guess, shares, powers=powers, chain=tried
-        )
+        model.held_out = self._collect(guess, shares, powers, replace(tried, trimmed=trimmed))
         if model.trials:
             trials = tuple(map(_joined, model.trials, trials))
         return _Choice(growth, shares, trimmed, smooth, powers, trials)
+
+    def _collect(
+        self, trees: Guess | None, shares: FloatArray, powers: FloatArray, chain: Chain | None
+    ) -> HeldOut:
+        """Collect the held-out cells, and what the parts say about them with these weights."""
+        assert self.start is not None
+        assert self.held_out is not None
+        numbers, held_out, start = self.numbers, self.held_out, self.start
+        if self.alone is not None:
+            numbers, held_out, start = self.alone.numbers, self.alone.held_out, self.alone.start
+            trees = None if chain is None else chain.refine(self.alone.shown, start)
+        trees = start if trees is None else trees
+        return HeldOut.collect(numbers, held_out, start, trees, shares, powers=powers, chain=chain)
 
     def _reporter(
         self, history: History, callbacks: Sequence[Callback]

@@ -148,8 +148,10 @@ class NumberColumn:
         with np.errstate(over="ignore", invalid="ignore"):
             error = np.nan_to_num(truth - np.clip(cells.guess, low, high))
         self.error = np.clip(error, -self.range, self.range)
-        total = np.abs(self.error).sum() + 2 * min(typical, self.range)
-        self.base = max(float(total) / (truth.size + 2), LEAST * self.range)
+        # Rows of which nothing is known have errors of their own, see `ignorance`.
+        usual = np.abs(self.error[cells.known != 0])
+        total = float(usual.sum()) + 2 * min(typical, self.range)
+        self.base: float = max(total / (usual.size + 2), LEAST * self.range)
         self.order = np.sort(np.clip(cells.guess, low, high))
         self.near = max(NEAR, NEAR_CELLS / np.sqrt(max(1, truth.size)))
         spread = cells.spread[np.isfinite(cells.spread)]
@@ -165,7 +167,7 @@ class NumberColumn:
         with np.errstate(over="ignore", invalid="ignore"):
             alone = np.nan_to_num(truth - np.median(truth)) if truth.size else np.zeros(1)
         share = float(np.minimum(np.abs(alone) / self.range, 1.0).mean())
-        self.alone = max(self.base, share * self.range)
+        self.alone: float = max(self.base, share * self.range)
         self.errors = np.zeros(LEVELS.size)
         self.weights = np.array([1.0, 0.0, 0.0])
 
@@ -186,13 +188,15 @@ class NumberColumn:
         places: FloatArray = (sides[0] + sides[1]) / (2 * max(1, self.order.size))
         return places
 
-    def closeness(self, guess: FloatArray, *, but_itself: bool = False) -> FloatArray:
-        """Return how much every held-out cell counts for some fills, shape (fills, cells)."""
-        apart = np.abs(self._place(guess)[:, None] - self._place(self.cells.guess)[None])
+    def closeness(self, cells: Cells, *, but_itself: bool = False) -> FloatArray:
+        """Return how much every held-out cell counts for others, shape (cells, held out)."""
+        apart = np.abs(self._place(cells.guess)[:, None] - self._place(self.cells.guess)[None])
         # Fills that hardly differ say nothing, whatever their order.
-        inside = np.clip(guess, self.low, self.high)
+        inside = np.clip(cells.guess, self.low, self.high)
         differ = np.abs(inside[:, None] - np.clip(self.cells.guess, self.low, self.high)[None])
         close = np.exp(-0.5 * np.square(np.minimum(apart, differ / self.spread) / self.near))
+        # Rows of which nothing is known are like each other only.
+        close *= (cells.known == 0)[:, None] == (self.cells.known == 0)
         if but_itself:
             np.fill_diagonal(close, 0.0)
         total: FloatArray = close / np.maximum(close.sum(axis=1, keepdims=True), 1e-300)
@@ -203,7 +207,8 @@ class NumberColumn:
         same = np.ones(cells.guess.size)
         if not self.size:
             return np.stack([same] * 3, axis=1)
-        by_guess = (close * np.abs(self.error)).sum(axis=1) / self.base
+        usual = np.where(self.cells.known == 0, self.alone, self.base)
+        by_guess = np.where(close.any(axis=1), close @ (np.abs(self.error) / usual), 1.0)
         by_votes = same
         if self.mean_spread > 0:
             by_votes = np.where(
@@ -234,7 +239,7 @@ class NumberColumn:
 
     def scale_losses(self) -> FloatArray:
         """Return how badly `SCALES` with `POWERS` tell the size of errors, summed over cells."""
-        close = self.closeness(self.cells.guess, but_itself=True)
+        close = self.closeness(self.cells, but_itself=True)
         relative = self.relative_scales(self.cells, close)
         farther = np.stack([self.ignorance(self.cells, power) for power in POWERS], axis=1)
         expected = np.maximum(relative @ SCALES.T, 0.02)[:, :, None] * farther[:, None]
@@ -279,7 +284,7 @@ class NumberColumn:
     def samples(self, cells: Cells, *, itself: bool = False) -> list[Sample]:
         """Return the three samples for some cells; for the held-out ones without `itself`."""
         cells = cells if itself else self.as_in_trial(cells)
-        close = self.closeness(cells.guess, but_itself=itself)
+        close = self.closeness(cells, but_itself=itself)
         expected = self.expected(cells, close) * (1.0 if itself else self.closer)
         guess = np.clip(cells.guess, self.low, self.high)
         errors = guess[:, None] + expected[:, None] * self.errors
@@ -288,6 +293,7 @@ class NumberColumn:
         voted = np.isfinite(cells.votes)
         # Votes, and values of like fills, are of cells of which about as much was known.
         alike = np.minimum(1.0, LEAST_ALIKE / self.ignorance(cells, self.power)[:, None] ** 2)
+        as_empty = np.where((cells.known == 0)[:, None], 1.0, alike)
         share = alike * voted / np.maximum(voted.sum(axis=1, keepdims=True), 1)
         votes = np.where(voted, cells.votes, guess[:, None])
         errors = np.clip(errors, self.low, self.high)
@@ -295,7 +301,7 @@ class NumberColumn:
             errors = nearest(self.repeated, errors)
         return [
             Sample(errors, even),
-            Sample(neighbours, alike * close),
+            Sample(neighbours, as_empty * close),
             Sample(votes, share),
         ]
 
@@ -380,7 +386,7 @@ def fit_columns(columns: Sequence[NumberColumn]) -> Calibration:
 def _relative_errors(column: NumberColumn) -> FloatArray:
     if not column.size:
         return np.empty(0)
-    close = column.closeness(column.cells.guess, but_itself=True)
+    close = column.closeness(column.cells, but_itself=True)
     return column.error / column.expected(column.cells, close)
 
 
