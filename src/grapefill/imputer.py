@@ -273,7 +273,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
                 model = model.continued(preset)
             history = self._train(model, encoded.numbers, generator)
             whole = not self.warm_start
-            draws = self._put_aside(encoded.numbers, history, generator, whole=whole)
+            draws = self._put_aside(model, encoded.numbers, history, generator, whole=whole)
         # Only now, so that a fit that fails leaves the imputer as it was.
         self.model_, self.history_, self._draws = model, history, draws
         self._remember(schema)
@@ -339,7 +339,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         numbers = np.concatenate([seen.numbers, encoded.numbers])
         generator = self._generator()
         history = self._train(model, numbers, generator)
-        draws = self._put_aside(numbers, history, generator)
+        draws = self._put_aside(model, numbers, history, generator)
         self.model_, self.history_, self._draws = model, history, draws
         self._remember(schema)
         self.indicator_columns_ = tuple(
@@ -394,7 +394,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             history = self._train(
                 model, table.sample, generator, stream=stream, team=team, checkpoint=checkpoint
             )
-            draws = self._put_aside(table.sample, history, generator)
+            draws = self._put_aside(model, table.sample, history, generator)
         self.model_, self.history_, self._draws = model, history, draws
         self._remember(table.schema)
         self.indicator_columns_ = holes
@@ -516,6 +516,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
 
     def _put_aside(
         self,
+        model: GrapeModel,
         numbers: FloatArray,
         history: History,
         generator: torch.Generator,
@@ -527,7 +528,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             return None
         seed = int(torch.randint(2**31, (), generator=generator))
         quick = self.time_limit is not None
-        return Unlearned.put_aside(numbers, seed=seed, quick=quick, whole=whole)
+        return Unlearned.put_aside(model, numbers, seed=seed, quick=quick, whole=whole)
 
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:

@@ -317,7 +317,7 @@ def test_draws_of_a_long_table_keep_what_is_not_linear(monkeypatch):
     holed = np.where(random.random(complete.shape) < 0.25, np.nan, complete)
     settings = {"max_steps": 60, "rounds": 1, "trees": 6, "trial_trees": 6}
     imputer = GrapeImputer("fast", settings=settings, random_state=0).fit(holed)
-    assert gibbs._leaves_little_open(np.isnan(holed))
+    assert gibbs.leaves_little_open(np.isnan(holed))
 
     def product(table):
         return np.corrcoef(table[:, 0] * table[:, 1], table[:, 2])[0, 1]
@@ -330,13 +330,13 @@ def test_draws_of_a_long_table_keep_what_is_not_linear(monkeypatch):
 def test_only_long_tables_with_most_pairs_of_cells_leave_little_open(monkeypatch):
     monkeypatch.setattr(gibbs, "MANY_ROWS", 100)
     missing = np.zeros((200, 3), dtype=bool)
-    assert gibbs._leaves_little_open(missing)
-    assert not gibbs._leaves_little_open(missing[:99])
+    assert gibbs.leaves_little_open(missing)
+    assert not gibbs.leaves_little_open(missing[:99])
     missing[:70, 1] = True
-    assert gibbs._leaves_little_open(missing)
+    assert gibbs.leaves_little_open(missing)
     # Each column has most of its cells, but few rows have both.
     missing[-70:, 2] = True
-    assert not gibbs._leaves_little_open(missing)
+    assert not gibbs.leaves_little_open(missing)
 
 
 @pytest.mark.parametrize("share", [0.085, 0.115])

@@ -41,19 +41,25 @@ def test_a_skew_column_keeps_its_mean_and_its_correlations(mechanism):
 
 
 def test_errors_that_grow_are_drawn_so():
-    random = np.random.default_rng(4)
-    a, b = random.normal(size=(2, ROWS))
-    y = a + np.exp(0.8 * b) * random.normal(size=ROWS)
-    table = pd.DataFrame({"a": a, "b": b, "y": y})
-    holes = random.random(ROWS) < 0.3
-    errors = np.stack(
-        [each["y"] - a for each in drawn(table.mask(holes[:, None] & [False, False, True]))]
-    )
-    calm, wild = holes & (b < -0.7), holes & (b > 0.7)
-    ratio = errors[:, wild].std() / errors[:, calm].std()
-    assert 0.5 < ratio / ((y - a)[b > 0.7].std() / (y - a)[b < -0.7].std()) < 1.3
-    correlation = np.mean([np.corrcoef(a, a + error)[0, 1] for error in errors])
-    assert abs(correlation - np.corrcoef(a, y)[0, 1]) < 0.04
+    ratios, off = [], []
+    # How much trees see of it differs from table to table.
+    for seed in (4, 5, 6):
+        random = np.random.default_rng(seed)
+        a, b = random.normal(size=(2, ROWS))
+        y = a + np.exp(0.8 * b) * random.normal(size=ROWS)
+        table = pd.DataFrame({"a": a, "b": b, "y": y})
+        holes = random.random(ROWS) < 0.3
+        errors = np.stack(
+            [each["y"] - a for each in drawn(table.mask(holes[:, None] & [False, False, True]))]
+        )
+        calm, wild = b < -0.7, b > 0.7
+        ratio = errors[:, holes & wild].std() / errors[:, holes & calm].std()
+        ratios.append(ratio / ((y - a)[wild].std() / (y - a)[calm].std()))
+        correlations = [np.corrcoef(a, a + error)[0, 1] for error in errors]
+        off.append(np.mean(correlations) - np.corrcoef(a, y)[0, 1])
+    # Errors alike in all rows would make it about .15.
+    assert 0.33 < np.mean(ratios) < 1.3
+    assert np.abs(off).max() < 0.04
 
 
 def test_a_model_file_keeps_the_curves(tmp_path):

@@ -124,11 +124,10 @@ def choose_curve(observed: FloatArray, scaled: FloatArray, inputs: FloatArray) -
     choices = []
     for sign in (1.0, -1.0):
         usual = sign * scaled <= _farthest(observed, sign)
-        curves = _candidates(observed, sign)
+        curves, alone = _candidates(observed, sign), _gains_alone(observed, sign)
         # All observed numbers tell about where, the rows with their inputs whether and which.
-        best = _best(curves, observed[sign * observed <= _farthest(observed, sign)])[1]
-        if best is not None:
-            at = curves.index(best)
+        if alone.max(initial=0.0) > 0:
+            at = int(alone.argmax())
             curves = curves[max(0, at - 1) : at + 2]
         choices.append(_best(curves, scaled[usual], inputs[usual]))
     gain, found = max(choices, key=itemgetter(0))
@@ -140,11 +139,7 @@ def may_be_skew(observed: FloatArray) -> bool:
     if np.unique(observed).size < FEWEST_VALUES:
         return False
     least = SHOWS * max(LEAST_GAIN, GAIN_PER_CELL * observed.size)
-    for sign in (1.0, -1.0):
-        some = observed[sign * observed <= _farthest(observed, sign)]
-        if _best(_candidates(observed, sign), some)[0] > least:
-            return True
-    return False
+    return any(_gains_alone(observed, sign).max(initial=0.0) > least for sign in (1.0, -1.0))
 
 
 def _farthest(observed: FloatArray, sign: float) -> float:
@@ -152,22 +147,39 @@ def _farthest(observed: FloatArray, sign: float) -> float:
     return float(np.quantile(sign * observed, 1 - OUTLYING))
 
 
-def _candidates(observed: FloatArray, sign: float) -> list[Curve]:
+def _end_and_shifts(observed: FloatArray, sign: float) -> tuple[float, FloatArray]:
     end = sign * float((sign * observed).min())
-    curves, shifts = [], SHIFTS * abs(float(np.median(observed)) - end)
-    for shift in shifts[shifts > 0].tolist():
+    shifts = SHIFTS * abs(float(np.median(observed)) - end)
+    return end, shifts[shifts > 0].astype(np.float64)
+
+
+def _candidates(observed: FloatArray, sign: float) -> list[Curve]:
+    end, shifts = _end_and_shifts(observed, sign)
+    curves = []
+    for shift in shifts.tolist():
         logs = np.log(sign * (observed - end) + shift)
         curves.append(Curve(sign, end, shift, float(logs.mean()), float(logs.std())))
     return curves
 
 
+def _gains_alone(observed: FloatArray, sign: float) -> FloatArray:
+    """Return what every candidate gains over a straight scale, without the other columns."""
+    end, shifts = _end_and_shifts(observed, sign)
+    usual = observed[sign * observed <= _farthest(observed, sign)]
+    logs = np.log((sign * (usual - end))[:, None] + shifts)
+    # The mean is what turns the density of a logarithm into one of the number.
+    curved = -logs.mean(axis=0) - 0.5 * np.log(np.maximum(logs.var(axis=0), 1e-300))
+    gains: FloatArray = usual.size * (curved + 0.5 * np.log(max(float(usual.var()), 1e-300)))
+    return gains
+
+
 def _best(
-    curves: list[Curve], scaled: FloatArray, inputs: FloatArray | None = None
+    curves: list[Curve], scaled: FloatArray, inputs: FloatArray
 ) -> tuple[float, Curve | None]:
     """Return what the most probable curve gains over a straight scale, and that curve."""
     unit = max(float(np.ptp(scaled)), 1e-300)
     targets = np.stack([scaled / unit, *(curve.apply(scaled) for curve in curves)], axis=1)
-    if inputs is not None and inputs.shape[1] > 1:
+    if inputs.shape[1] > 1:
         left = targets - inputs @ lstsq(inputs, targets, lapack_driver="gelsy")[0]
     else:
         left = targets - targets.mean(axis=0)

@@ -12,8 +12,8 @@ from grapefill.errors import warn
 from grapefill.training.held_out import HeldOut
 from grapefill.training.parameters import starting
 from grapefill.uncertainty.belief import Fills
-from grapefill.uncertainty.design import Design, some_rows
-from grapefill.uncertainty.gibbs import fit_joint
+from grapefill.uncertainty.design import Design, choose_rows
+from grapefill.uncertainty.gibbs import fit_joint, leaves_little_open
 from grapefill.uncertainty.joint import Joint
 from grapefill.uncertainty.trials import FurtherTrials
 from grapefill.uncertainty.wide import WideDraws
@@ -54,23 +54,43 @@ class Unlearned:
         Whether to learn from few rows.
     whole : bool
         Whether the model was fitted to these rows, all of them and nothing else.
+    fills : dict of int to Fills
+        For features of numbers, what some missing cells are filled with.
+    start : ndarray of shape (holes,) or None
+        What network and factors fill the holes of a long table with, row after row.
     """
 
     numbers: FloatArray
     seed: int
     quick: bool
     whole: bool
+    fills: dict[int, Fills]
+    start: FloatArray | None = None
 
     @classmethod
-    def put_aside(cls, numbers: FloatArray, *, seed: int, quick: bool, whole: bool) -> Self:
+    def put_aside(
+        cls, model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool, whole: bool
+    ) -> Self:
         """Keep rows of a table that a model was trained on."""
         whole = whole and numbers.shape[0] <= MOST_ROWS
-        numbers = some_rows(numbers, MOST_ROWS, np.random.default_rng(seed))
-        return cls(numbers, seed, quick, whole)
+        numbers = numbers[choose_rows(numbers, MOST_ROWS, np.random.default_rng(seed))]
+        # Little of the time that a fit takes, and much of that of a first draw.
+        fills, start, missing = some_fills(model, numbers, seed), None, np.isnan(numbers)
+        drawn_jointly = whole and not quick and model.features.count <= MOST_COLUMNS
+        if drawn_jointly and leaves_little_open(missing):
+            start = model.predict_start(numbers).value[missing]
+        return cls(numbers, seed, quick, whole, fills, start)
 
     def learn(self, model: GrapeModel) -> Uncertainty:
         """Learn from the rows, with the model that was trained on them."""
-        learned = Uncertainty.fit(model, self.numbers, seed=self.seed, quick=self.quick)
+        learned = Uncertainty.fit(
+            model,
+            self.numbers,
+            self.fills,
+            seed=self.seed,
+            quick=self.quick,
+            start=self.start,
+        )
         if self.quick or not self.whole:
             return learned
         return replace(learned, trials=FurtherTrials.if_needed(model, self.numbers, self.seed))
@@ -108,7 +128,16 @@ class Uncertainty:
     trials: FurtherTrials | None = None
 
     @classmethod
-    def fit(cls, model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool = False) -> Self:
+    def fit(
+        cls,
+        model: GrapeModel,
+        numbers: FloatArray,
+        fills: dict[int, Fills],
+        *,
+        seed: int,
+        quick: bool = False,
+        start: FloatArray | None = None,
+    ) -> Self:
         """Learn from the encoded rows of a table, with the model that was trained on them.
 
         Parameters
@@ -117,10 +146,14 @@ class Uncertainty:
             The model.
         numbers : ndarray of shape (rows, features)
             Encoded rows, NaN where a cell is not observed.
+        fills : dict of int to Fills
+            What some missing cells are filled with; see `some_fills`.
         seed : int
             Source of all randomness.
         quick : bool
             Whether to learn draws from at most 2,000 rows.
+        start : ndarray of shape (holes,) or None
+            What the model fills the holes with, if that is known.
         """
         counts = (~np.isnan(numbers)).sum(axis=0).astype(np.float64)
         numbers = _with_guesses(model, numbers, np.flatnonzero(counts == 0).tolist())
@@ -141,8 +174,8 @@ class Uncertainty:
         if model.features.count > MOST_COLUMNS:
             sampler = WideDraws.fit(model, numbers, seed=seed)
         else:
-            sampler = fit_joint(model, numbers, seed=seed, quick=quick)
-        return cls(sampler, observed, repeats, shares, counts, some_fills(model, numbers, seed))
+            sampler = fit_joint(model, numbers, seed=seed, quick=quick, start=start)
+        return cls(sampler, observed, repeats, shares, counts, fills)
 
     def held_out(self, model: GrapeModel, *, further: bool = True) -> HeldOut | None:
         """Return the held-out cells of a model, and further ones if they are few.
@@ -243,7 +276,7 @@ def some_fills(model: GrapeModel, numbers: FloatArray, seed: int) -> dict[int, F
     holed = numbers[np.isnan(numbers[:, list(model.features.continuous)]).any(axis=1)]
     if model.chain is None or not holed.shape[0]:
         return {}
-    rows = some_rows(holed, FILLED_ROWS, np.random.default_rng(seed))
+    rows = holed[choose_rows(holed, FILLED_ROWS, np.random.default_rng(seed))]
     guess = model.predict(rows)
     found = {}
     for j in model.features.continuous:

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grapefill.trees.growth import MOST_CATEGORIES
+from grapefill.trees.work import threads
 from grapefill.uncertainty.column_trees import KEPT_TREES
-from grapefill.uncertainty.design import Design, some_rows
+from grapefill.uncertainty.design import Design, choose_rows
 from grapefill.uncertainty.joint import Joint, Work, drawn_from_guess
 from grapefill.uncertainty.start import covariance_of
 from grapefill.uncertainty.swept import MOST_INPUTS, SweptColumn
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from grapefill.table.arrays import BoolArray, FloatArray, IntArray
     from grapefill.training.model import GrapeModel
     from grapefill.uncertainty.swept import Products
@@ -48,7 +51,14 @@ MOST_WORK = 2e9
 FEWEST_ROWS = 2_000
 
 
-def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool = False) -> Joint:
+def fit_joint(
+    model: GrapeModel,
+    numbers: FloatArray,
+    *,
+    seed: int,
+    quick: bool = False,
+    start: FloatArray | None = None,
+) -> Joint:
     """Learn to draw the missing cells of a table.
 
     Parameters
@@ -61,6 +71,8 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
         Source of all randomness.
     quick : bool
         Whether to learn from few rows, which makes draws differ more than they have to.
+    start : ndarray of shape (holes,) or None
+        What the model fills the holes with, if that is known.
     """
     random = np.random.default_rng(seed)
     design = Design(model.features.n_categories, model.scaling)
@@ -70,12 +82,17 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     affordable = int(MOST_WORK / (max(1, regressions) * width**2))
     most = FEWEST_ROWS if quick else min(MOST_ROWS, max(FEWEST_ROWS, affordable))
     ranges = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
-    numbers = some_rows(numbers, most, random)
-    missing = np.isnan(numbers)
-    many = _leaves_little_open(missing)
-    # The trees of the model would guess better, but what is learned from some rows soon does.
-    guess = model.predict_start(numbers) if many else model.predict(numbers)
-    values = np.where(missing, guess.value, numbers)
+    rows = choose_rows(numbers, most, random)
+    missing = np.isnan(numbers[rows])
+    many = leaves_little_open(missing)
+    if start is not None:
+        values = numbers.copy()
+        values[np.isnan(numbers)] = start
+        values = values[rows]
+    else:
+        # The trees of the model would guess better, but what is learned from some rows soon does.
+        predict = model.predict_start if many else model.predict
+        values = np.where(missing, predict(numbers[rows]).value, numbers[rows])
     design = design.curved(values, missing)
     work = Work(design, values)
     columns = {
@@ -88,14 +105,15 @@ def fit_joint(model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool 
     keep, grow = _spread_over_sweeps(DRAWS, many=many), _spread_over_sweeps(KEPT_TREES, many=many)
     first = 0 if many else TREES_FROM
     for sweep in range(max(keep) + 1):
+        if sweep == first:
+            _start_trees(columns.values())
         for column in columns.values():
             # Without holes nothing depends on a column until something of it is kept.
             if column.holes.size or sweep == first or sweep in grow:
-                column.regress()
-                if sweep == first:
-                    column.trees.start()
-                elif column.trees.are_used:
-                    column.trees.grow(grow[sweep])
+                if sweep != first:
+                    column.regress()
+                    if column.trees.are_used:
+                        column.trees.grow(grow[sweep])
                 if sweep <= first or sweep in grow:
                     column.look()
                 column.redraw()
@@ -128,7 +146,7 @@ def _products(inputs: FloatArray, weights: FloatArray) -> Products:
     return lambda some: together[np.ix_(some, some)]
 
 
-def _leaves_little_open(missing: BoolArray) -> bool:
+def leaves_little_open(missing: BoolArray) -> bool:
     """Whether there are many rows, and any two columns are seen together in enough of them."""
     rows = missing.shape[0]
     if rows < MANY_ROWS:
@@ -149,18 +167,28 @@ def _start(
         if 0 < missing[rows, j].sum() < rows.size
     }
     for sweep in range(START_SWEEPS):
+        if sweep == TREES_FROM:
+            _start_trees(starts.values(), quick=True)
         for start in starts.values():
-            start.regress()
-            if sweep == TREES_FROM:
-                start.trees.start(quick=True)
-            elif start.trees.are_used:
-                start.trees.grow(START_TREES)
+            if sweep != TREES_FROM:
+                start.regress()
+                if start.trees.are_used:
+                    start.trees.grow(START_TREES)
             start.look()
             start.redraw()
     # Twice, for what is drawn first reads guesses.
     for j, start in [*starts.items()] * 2:
         columns[j].redraw_like(start)
         columns[j].trees.are_wanted &= start.trees.are_wanted
+
+
+def _start_trees(columns: Collection[SweptColumn], *, quick: bool = False) -> None:
+    """Regress all columns, and grow the first trees of what is left over, side by side."""
+    for column in columns:
+        column.regress()
+    with threads() as pool:
+        for _ in pool.map(lambda column: column.trees.start(quick=quick), columns):
+            pass
 
 
 def _spread_over_sweeps(count: int, *, many: bool) -> Counter[int]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 if TYPE_CHECKING:
     from grapefill.table.arrays import FloatArray
@@ -92,16 +92,20 @@ class Fit(NamedTuple):
 def _solve(roots: tuple[FloatArray, ...], pulls: FloatArray) -> FloatArray:
     """Return what moves coefficients by some pulls, shape (categories, inputs, draws)."""
     if len(roots) == 1:
-        moved: FloatArray = cho_solve((roots[0], False), np.concatenate(pulls))
-        return moved.reshape(pulls.shape)
-    return np.stack(
-        [cho_solve((root, False), pull) for root, pull in zip(roots, pulls, strict=True)]
-    )
+        return _solve_one(roots[0], np.concatenate(pulls)).reshape(pulls.shape)
+    return np.stack([_solve_one(root, pull) for root, pull in zip(roots, pulls, strict=True)])
+
+
+def _solve_one(root: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Solve a system whose matrix has this upper Cholesky factor."""
+    # Many small ones are solved, where scipy's checks would take longer than the work.
+    found: FloatArray = dpotrs(root, wanted)[0]
+    return found
 
 
 def _noise(roots: tuple[FloatArray, ...], random: np.random.Generator) -> FloatArray:
     """Return a draw of how far off coefficients are, one category after the other."""
-    parts = [solve_triangular(root, random.standard_normal(root.shape[0])) for root in roots]
+    parts = [dtrtrs(root, random.standard_normal(root.shape[0]))[0] for root in roots]
     return np.concatenate(parts)
 
 
@@ -117,7 +121,7 @@ def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generat
     """
     rows, width = inputs.shape
     root = _root(inputs.T @ inputs, _ridge(rows, width))
-    best = cho_solve((root, False), inputs.T @ target)
+    best = _solve_one(root, inputs.T @ target)
     left = target - inputs @ best
     free = max(1, rows - width)
     sigma = np.sqrt(float(np.square(left).sum()) / random.chisquare(free))
@@ -139,8 +143,7 @@ def solve_products(products: FloatArray, rows: int) -> FloatArray:
         How many rows there are.
     """
     root = _root(products[:-1, :-1], _ridge(rows, products.shape[0] - 1))
-    best: FloatArray = cho_solve((root, False), products[:-1, -1])
-    return best
+    return _solve_one(root, products[:-1, -1])
 
 
 def fit_logistic(
@@ -201,7 +204,7 @@ def fit_logistic(
             if anew:
                 roots[at] = _root(_information(inputs, chance * (1 - chance)), 0.0)
             pull = inputs.T @ (truth[:, at] - chance) - PRECISION * beta[:, at]
-            step = cho_solve((roots[at], False), pull)
+            step = _solve_one(roots[at], pull)
             # In standard errors, before it is shortened.
             largest = max(largest, float(pull @ step))
             # Newton's method overshoots where categories are nearly separate.
@@ -271,10 +274,11 @@ def _root(matrix: FloatArray, ridge: float) -> FloatArray:
     diagonal = np.diag(matrix).copy()
     least = max(float(diagonal.max()), 1.0) * 1e-12
     for _ in range(20):
-        try:
-            root: FloatArray = cholesky(matrix + np.diag(ridge * diagonal + least))
-        except np.linalg.LinAlgError:
-            ridge, least = max(10 * ridge, 1e-8), 10 * least
-        else:
-            return root
+        raised = matrix.copy()
+        raised[np.diag_indices_from(raised)] += ridge * diagonal + least
+        root, failed = dpotrf(raised)
+        if not failed:
+            found: FloatArray = root
+            return found
+        ridge, least = max(10 * ridge, 1e-8), 10 * least
     return np.diag(np.sqrt(diagonal + 1.0))

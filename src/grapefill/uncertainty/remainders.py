@@ -132,15 +132,17 @@ def what_is_left(
     noise = (np.square(votes - mean[:, None]) * unseen).sum(axis=1) / np.maximum(count - 1, 1)
     fewer = float((noise * (1 / count - 1 / votes.shape[1])).mean())
     # What the regression could say by itself is none of the trees' merit.
-    own = mean - inputs @ fit_linear(inputs, mean, random).best
+    straight = fit_linear(inputs, mean, random).best
+    own = mean - inputs @ straight
     together, spread = float((rest * own).mean()), max(float(np.square(own).mean()), 1e-300)
     less = max(spread - fewer, 0.05 * spread)
     least = 1.0 if entirely else 0.0
     now, later = (float(np.clip(together / each, least, 1)) for each in (spread, less))
-    # Trees flatten what they follow; what that takes from the regression is given back.
+    # Trees flatten what they follow; what that takes from the regression is given back. Not what
+    # is left over in these cells beside: the regression read more of them.
     left = rest - now * mean
     left = left - inputs @ fit_linear(inputs, left, random).best
-    shift = fit_linear(inputs, rest - later * mean, random).best
+    shift = -later * straight
     # By how much more trees come closer.
     total = max(float(np.square(rest).mean()), 1e-300)
     before = max(total - 2 * now * together + now**2 * spread, 0.01 * total)

@@ -95,7 +95,8 @@ class SweptColumn:
             reads=self.reads,
             n_categories=self.n_categories,
             as_donors=self.as_donors,
-            random=random,
+            # Its own, for trees of several columns grow at the same time.
+            random=random.spawn(1)[0],
         )
         self.start: FloatArray | None = None
         self.drawn = np.empty(0)

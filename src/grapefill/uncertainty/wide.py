@@ -14,7 +14,7 @@ import numpy as np
 
 from grapefill.factors import Factors
 from grapefill.uncertainty.chance import normals, uniforms
-from grapefill.uncertainty.design import some_rows
+from grapefill.uncertainty.design import choose_rows
 from grapefill.uncertainty.joint import choose_category
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class WideDraws:
     def fit(cls, model: GrapeModel, numbers: FloatArray, *, seed: int) -> Self:
         """Learn which errors go together, and how large they are."""
         low, high = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
-        numbers = some_rows(numbers, FACTOR_ROWS, np.random.default_rng(seed))
+        numbers = numbers[choose_rows(numbers, FACTOR_ROWS, np.random.default_rng(seed))]
         columns = np.array(model.features.continuous, dtype=np.int64)
         seen = ~np.isnan(numbers[:, columns]).all(axis=0)
         if seen.any():

@@ -1,0 +1,83 @@
+"""How draws are learned: from what was put aside at fit, on any number of threads."""
+
+import numpy as np
+import pytest
+import torch
+
+from grapefill import GrapeImputer
+from grapefill.table import Table
+from grapefill.uncertainty import gibbs
+from grapefill.uncertainty.fitted import Unlearned, some_fills
+from grapefill.uncertainty.gibbs import fit_joint
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """Let a small table count as a long one."""
+    monkeypatch.setattr(gibbs, "MANY_ROWS", 100)
+    monkeypatch.setattr(gibbs, "START_ROWS", 60)
+
+
+@pytest.fixture
+def numbers(imputer, holed):
+    return imputer.schema_.encode(Table.wrap(holed)).numbers
+
+
+def put_aside(imputer, numbers, *, quick=False, whole=True):
+    return Unlearned.put_aside(imputer.model_, numbers, seed=3, quick=quick, whole=whole)
+
+
+def assert_same(one, other):
+    one, other = one.arrays(), other.arrays()
+    assert one.keys() == other.keys()
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+@pytest.mark.usefixtures("long")
+def test_a_start_that_was_put_aside_is_what_would_be_predicted(imputer, numbers):
+    aside = put_aside(imputer, numbers)
+    assert aside.start.shape == (np.isnan(numbers).sum(),)
+    learned = aside.learn(imputer.model_).sampler
+    assert_same(learned, fit_joint(imputer.model_, numbers, seed=3))
+
+
+@pytest.mark.usefixtures("long")
+@pytest.mark.parametrize("way", [{"quick": True}, {"whole": False}])
+def test_no_start_is_put_aside_where_it_would_not_be_used(imputer, numbers, way):
+    assert put_aside(imputer, numbers, **way).start is None
+
+
+def test_short_tables_start_from_fills_with_trees(imputer, numbers):
+    assert put_aside(imputer, numbers).start is None
+
+
+def test_some_fills_are_put_aside(imputer, numbers):
+    aside, expected = put_aside(imputer, numbers), some_fills(imputer.model_, numbers, 3)
+    assert aside.fills
+    assert aside.fills.keys() == expected.keys()
+    learned = aside.learn(imputer.model_)
+    for j, fills in expected.items():
+        np.testing.assert_array_equal(learned.fills[j].guess, fills.guess)
+        np.testing.assert_array_equal(learned.fills[j].spread, fills.spread)
+
+
+@pytest.mark.usefixtures("long")
+def test_the_number_of_threads_makes_no_difference(monkeypatch):
+    random = np.random.default_rng(0)
+    table = random.normal(size=(600, 4))
+    table[:, 3] = table[:, 0] * table[:, 1] + 0.1 * table[:, 3]
+    table[random.random(table.shape) < 0.1] = np.nan
+    monkeypatch.setattr(gibbs, "START_ROWS", 500)
+    settings = {"max_steps": 5, "rounds": 0}
+    model = GrapeImputer("fast", settings=settings, random_state=0).fit(table).model_
+    start = np.zeros(np.isnan(table).sum())
+    before, learned = torch.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            learned.append(fit_joint(model, table, seed=1, start=start))
+    finally:
+        torch.set_num_threads(before)
+    assert_same(*learned)
+    assert any(column.forest is not None for column in learned[0].columns)
