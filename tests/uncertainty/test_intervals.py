@@ -388,3 +388,22 @@ def test_intervals_are_wider_where_less_is_known():
         widths.append((upper - lower).mean())
         assert ((lower <= new[:, 0]) & (new[:, 0] <= upper)).mean() > 0.75
     assert widths[0] > 1.5 * widths[1] > 1.5 * widths[2]
+
+
+def test_rows_without_any_known_cell_do_not_make_others_uncertain(quick):
+    random = np.random.default_rng(0)
+    x = random.normal(size=500)
+    complete = np.stack([x, 3 * x + 0.05 * random.normal(size=500)], axis=1)
+    missing = random.random(complete.shape) < 0.25
+    holed = np.where(missing, np.nan, complete)
+    settings = quick | {"max_steps": 60}
+    imputer = GrapeImputer("fast", settings=settings, random_state=0).fit(holed)
+    lower, upper = imputer.interval(holed, 0.9)
+    inside = (lower <= complete) & (complete <= upper)
+    width = (upper - lower) / complete.std(axis=0)
+    nothing = missing & missing.all(axis=1)[:, None]
+    other = missing & ~nothing
+    assert inside[nothing].mean() > 0.7
+    assert width[nothing].mean() > 2.5
+    assert 0.85 < inside[other].mean() < 0.98
+    assert width[other].mean() < 0.3
