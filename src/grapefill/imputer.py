@@ -528,7 +528,16 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             return None
         seed = int(torch.randint(2**31, (), generator=generator))
         quick = self.time_limit is not None
-        return Unlearned.put_aside(model, numbers, seed=seed, quick=quick, whole=whole)
+        aside = Unlearned.put_aside(numbers, seed=seed, quick=quick, whole=whole)
+        try:
+            return aside.filled(model)
+        except KeyboardInterrupt:
+            # All is trained, and this can be done later.
+            return aside
+
+    def _after_refresh(self) -> None:
+        if isinstance(self._draws, Unlearned):
+            self._draws = self._draws.forget_fills()
 
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:

@@ -84,6 +84,7 @@ def test_curves_are_for_skew_columns_only():
     assert not may_be_skew(np.exp(normal).round())
     assert not may_be_skew(normal)
     assert may_be_skew(np.exp(normal))
+    assert not may_be_skew(1e160 * normal)
     curve = choose_curve(-np.exp(normal), -np.exp(normal), inputs)
     assert curve is not None
     assert curve.sign == -1

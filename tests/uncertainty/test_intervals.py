@@ -407,3 +407,18 @@ def test_rows_without_any_known_cell_do_not_make_others_uncertain(quick):
     assert width[nothing].mean() > 2.5
     assert 0.85 < inside[other].mean() < 0.98
     assert width[other].mean() < 0.3
+
+
+@pytest.mark.parametrize("cells", [25, 40])
+def test_a_column_that_is_only_seen_alone_has_errors_of_its_own(cells, quick):
+    random = np.random.default_rng(0)
+    x = random.normal(size=240)
+    complete = np.stack([x, x, x, random.normal(size=240)], axis=1)
+    complete[:, :3] += 0.05 * random.normal(size=(240, 3))
+    holed = complete.copy()
+    holed[:cells, :3] = np.nan
+    holed[cells:, 3] = np.nan
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(holed)
+    lower, upper = imputer.interval(holed, 0.9)
+    inside = (lower <= complete) & (complete <= upper)
+    assert inside[cells:, 3].mean() > 0.8

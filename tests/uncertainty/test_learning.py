@@ -6,7 +6,7 @@ import torch
 
 from grapefill import GrapeImputer
 from grapefill.table import Table
-from grapefill.uncertainty import gibbs
+from grapefill.uncertainty import fitted, gibbs
 from grapefill.uncertainty.fitted import Unlearned, some_fills
 from grapefill.uncertainty.gibbs import fit_joint
 
@@ -24,7 +24,8 @@ def numbers(imputer, holed):
 
 
 def put_aside(imputer, numbers, *, quick=False, whole=True):
-    return Unlearned.put_aside(imputer.model_, numbers, seed=3, quick=quick, whole=whole)
+    aside = Unlearned.put_aside(numbers, seed=3, quick=quick, whole=whole)
+    return aside.filled(imputer.model_)
 
 
 def assert_same(one, other):
@@ -81,3 +82,42 @@ def test_the_number_of_threads_makes_no_difference(monkeypatch):
         torch.set_num_threads(before)
     assert_same(*learned)
     assert any(column.forest is not None for column in learned[0].columns)
+
+
+@pytest.mark.usefixtures("long")
+def test_a_start_is_not_used_where_few_rows_can_be_afforded(imputer, numbers, monkeypatch):
+    start = put_aside(imputer, numbers).start
+    monkeypatch.setattr(gibbs, "LEARNED_ROWS", 80)
+    monkeypatch.setattr(gibbs, "FEWEST_ROWS", 80)
+    one, other = (fit_joint(imputer.model_, numbers, seed=3, start=each) for each in (start, None))
+    assert_same(one, other)
+
+
+def test_fills_are_those_of_the_network_as_it_was_trained_further(quick):
+    table = np.random.default_rng(0).normal(size=(80, 1)) + np.zeros((80, 3))
+    table[::3, 1] = np.nan
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    with torch.no_grad():
+        for weights in imputer.network_.parameters():
+            weights.mul_(1.5)
+    imputer.refresh(table)
+    aside = imputer._draws
+    expected = some_fills(imputer.model_, aside.numbers, aside.seed)
+    for j, fills in imputer.uncertainty_.fills.items():
+        np.testing.assert_array_equal(fills.guess, expected[j].guess)
+
+
+def test_an_interrupt_after_training_loses_nothing(quick, monkeypatch):
+    table = np.random.default_rng(0).normal(size=(80, 1)) + np.zeros((80, 3))
+    table[::3, 1] = np.nan
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fitted, "some_fills", interrupted)
+        imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    usual = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    np.testing.assert_array_equal(
+        imputer.sample(table, 1, random_state=0), usual.sample(table, 1, random_state=0)
+    )

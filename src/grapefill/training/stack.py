@@ -34,7 +34,7 @@ TREE_ROWS = 50_000
 TREE_CELLS = 1_000_000
 # With a time limit, the share of it that may be over when the trial of trees ends.
 TRIAL_TIME = 0.75
-# Held-out cells are predicted one by one if that takes no more cells than these.
+# Held-out cells are predicted one by one if that takes no more numbers and categories than these.
 MOST_ALONE = 2_000_000
 
 
@@ -162,10 +162,10 @@ class Stack:
         self.start = self.model.predict_network(shown, states=states)
         feature, row = kept_cells(self.held_out)
         # A label is not seen by what is predicted of another.
-        if not self.model.n_labels and feature.size * self.model.features.count <= MOST_ALONE:
-            alone = np.arange(self.model.features.count) == feature[:, None]
-            self.alone = _Alone(self.numbers[row], alone, self.start)
-            self.alone.start = self.model.predict_network(self.alone.shown, states=states)
+        if not self.model.n_labels and feature.size * self.model.features.places <= MOST_ALONE:
+            cells, alone = self.numbers[row], np.arange(self.numbers.shape[1]) == feature[:, None]
+            said = self.model.predict_network(np.where(alone, np.nan, cells), states=states)
+            self.alone = _Alone(cells, alone, said)
         if self.blend is not None:
             self._add_factors(shown, self.blend)
         elif wants_factors(self.model):

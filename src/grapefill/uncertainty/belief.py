@@ -149,7 +149,8 @@ class NumberColumn:
             error = np.nan_to_num(truth - np.clip(cells.guess, low, high))
         self.error = np.clip(error, -self.range, self.range)
         # Rows of which nothing is known have errors of their own, see `ignorance`.
-        usual = np.abs(self.error[cells.known != 0])
+        some = cells.known != 0
+        usual = np.abs(self.error[some] if some.any() else self.error)
         total = float(usual.sum()) + 2 * min(typical, self.range)
         self.base: float = max(total / (usual.size + 2), LEAST * self.range)
         self.order = np.sort(np.clip(cells.guess, low, high))
@@ -195,8 +196,9 @@ class NumberColumn:
         inside = np.clip(cells.guess, self.low, self.high)
         differ = np.abs(inside[:, None] - np.clip(self.cells.guess, self.low, self.high)[None])
         close = np.exp(-0.5 * np.square(np.minimum(apart, differ / self.spread) / self.near))
-        # Rows of which nothing is known are like each other only.
-        close *= (cells.known == 0)[:, None] == (self.cells.known == 0)
+        # Rows of which nothing is known are like each other only, if there are others.
+        same = (cells.known == 0)[:, None] == (self.cells.known == 0)
+        close *= same | ~same.any(axis=1, keepdims=True)
         if but_itself:
             np.fill_diagonal(close, 0.0)
         total: FloatArray = close / np.maximum(close.sum(axis=1, keepdims=True), 1e-300)
@@ -293,7 +295,7 @@ class NumberColumn:
         voted = np.isfinite(cells.votes)
         # Votes, and values of like fills, are of cells of which about as much was known.
         alike = np.minimum(1.0, LEAST_ALIKE / self.ignorance(cells, self.power)[:, None] ** 2)
-        as_empty = np.where((cells.known == 0)[:, None], 1.0, alike)
+        empty = (cells.known == 0) & (self.cells.known == 0).any()
         share = alike * voted / np.maximum(voted.sum(axis=1, keepdims=True), 1)
         votes = np.where(voted, cells.votes, guess[:, None])
         errors = np.clip(errors, self.low, self.high)
@@ -301,7 +303,7 @@ class NumberColumn:
             errors = nearest(self.repeated, errors)
         return [
             Sample(errors, even),
-            Sample(neighbours, as_empty * close),
+            Sample(neighbours, np.where(empty[:, None], 1.0, alike) * close),
             Sample(votes, share),
         ]
 

@@ -166,10 +166,12 @@ def _gains_alone(observed: FloatArray, sign: float) -> FloatArray:
     """Return what every candidate gains over a straight scale, without the other columns."""
     end, shifts = _end_and_shifts(observed, sign)
     usual = observed[sign * observed <= _farthest(observed, sign)]
+    unit = max(float(np.ptp(usual)), 1e-300)
+    straight = -np.log(unit) - 0.5 * np.log(max(float((usual / unit).var()), 1e-300))
     logs = np.log((sign * (usual - end))[:, None] + shifts)
     # The mean is what turns the density of a logarithm into one of the number.
     curved = -logs.mean(axis=0) - 0.5 * np.log(np.maximum(logs.var(axis=0), 1e-300))
-    gains: FloatArray = usual.size * (curved + 0.5 * np.log(max(float(usual.var()), 1e-300)))
+    gains: FloatArray = usual.size * (curved - straight)
     return gains
 
 

@@ -13,7 +13,7 @@ from grapefill.training.held_out import HeldOut
 from grapefill.training.parameters import starting
 from grapefill.uncertainty.belief import Fills
 from grapefill.uncertainty.design import Design, choose_rows
-from grapefill.uncertainty.gibbs import fit_joint, leaves_little_open
+from grapefill.uncertainty.gibbs import LEARNED_ROWS, fit_joint, leaves_little_open
 from grapefill.uncertainty.joint import Joint
 from grapefill.uncertainty.trials import FurtherTrials
 from grapefill.uncertainty.wide import WideDraws
@@ -54,8 +54,8 @@ class Unlearned:
         Whether to learn from few rows.
     whole : bool
         Whether the model was fitted to these rows, all of them and nothing else.
-    fills : dict of int to Fills
-        For features of numbers, what some missing cells are filled with.
+    fills : dict of int to Fills or None
+        See `some_fills`; None until that is needed.
     start : ndarray of shape (holes,) or None
         What network and factors fill the holes of a long table with, row after row.
     """
@@ -64,29 +64,37 @@ class Unlearned:
     seed: int
     quick: bool
     whole: bool
-    fills: dict[int, Fills]
+    fills: dict[int, Fills] | None = None
     start: FloatArray | None = None
 
     @classmethod
-    def put_aside(
-        cls, model: GrapeModel, numbers: FloatArray, *, seed: int, quick: bool, whole: bool
-    ) -> Self:
+    def put_aside(cls, numbers: FloatArray, *, seed: int, quick: bool, whole: bool) -> Self:
         """Keep rows of a table that a model was trained on."""
         whole = whole and numbers.shape[0] <= MOST_ROWS
         numbers = numbers[choose_rows(numbers, MOST_ROWS, np.random.default_rng(seed))]
-        # Little of the time that a fit takes, and much of that of a first draw.
-        fills, start, missing = some_fills(model, numbers, seed), None, np.isnan(numbers)
-        drawn_jointly = whole and not quick and model.features.count <= MOST_COLUMNS
-        if drawn_jointly and leaves_little_open(missing):
-            start = model.predict_start(numbers).value[missing]
-        return cls(numbers, seed, quick, whole, fills, start)
+        return cls(numbers, seed, quick, whole)
+
+    def filled(self, model: GrapeModel) -> Self:
+        """Return the same with what the model fills in: little work after a fit.
+
+        It would be much of that of a first draw.
+        """
+        start, missing = None, np.isnan(self.numbers)
+        drawn_jointly = self.whole and not self.quick and model.features.count <= MOST_COLUMNS
+        if drawn_jointly and len(missing) <= LEARNED_ROWS and leaves_little_open(missing):
+            start = model.predict_start(self.numbers).value[missing]
+        return replace(self, fills=some_fills(model, self.numbers, self.seed), start=start)
+
+    def forget_fills(self) -> Self:
+        """Return the same without what a model filled in, which is another one now."""
+        return replace(self, fills=None, start=None)
 
     def learn(self, model: GrapeModel) -> Uncertainty:
         """Learn from the rows, with the model that was trained on them."""
         learned = Uncertainty.fit(
             model,
             self.numbers,
-            self.fills,
+            some_fills(model, self.numbers, self.seed) if self.fills is None else self.fills,
             seed=self.seed,
             quick=self.quick,
             start=self.start,
@@ -153,7 +161,7 @@ class Uncertainty:
         quick : bool
             Whether to learn draws from at most 2,000 rows.
         start : ndarray of shape (holes,) or None
-            What the model fills the holes with, if that is known.
+            What network and factors fill the holes with, if that is known.
         """
         counts = (~np.isnan(numbers)).sum(axis=0).astype(np.float64)
         numbers = _with_guesses(model, numbers, np.flatnonzero(counts == 0).tolist())

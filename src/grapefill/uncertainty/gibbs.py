@@ -46,7 +46,7 @@ START_ROWS, START_SWEEPS, START_TREES = 1_500, 10, 2
 # Fills know the observed cells of their rows, and trees would find out, so that these come later.
 TREES_FROM = 2
 # Learned from no more rows than that, nor from more multiplications per sweep.
-MOST_ROWS = 20_000
+LEARNED_ROWS = 20_000
 MOST_WORK = 2e9
 FEWEST_ROWS = 2_000
 
@@ -72,7 +72,7 @@ def fit_joint(
     quick : bool
         Whether to learn from few rows, which makes draws differ more than they have to.
     start : ndarray of shape (holes,) or None
-        What the model fills the holes with, if that is known.
+        What network and factors fill the holes with, if that is known.
     """
     random = np.random.default_rng(seed)
     design = Design(model.features.n_categories, model.scaling)
@@ -80,12 +80,12 @@ def fit_joint(
     # A regression for every category, but none where there are too many.
     regressions = sum(max(1, k) for k in design.n_categories if k <= MOST_CATEGORIES)
     affordable = int(MOST_WORK / (max(1, regressions) * width**2))
-    most = FEWEST_ROWS if quick else min(MOST_ROWS, max(FEWEST_ROWS, affordable))
+    most = FEWEST_ROWS if quick else min(LEARNED_ROWS, max(FEWEST_ROWS, affordable))
     ranges = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
     rows = choose_rows(numbers, most, random)
     missing = np.isnan(numbers[rows])
     many = leaves_little_open(missing)
-    if start is not None:
+    if start is not None and many:
         values = numbers.copy()
         values[np.isnan(numbers)] = start
         values = values[rows]

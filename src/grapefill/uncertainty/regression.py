@@ -272,6 +272,8 @@ def _ridge(rows: int, width: int) -> float:
 def _root(matrix: FloatArray, ridge: float) -> FloatArray:
     """Return the upper Cholesky factor of a matrix, its diagonal raised until there is one."""
     diagonal = np.diag(matrix).copy()
+    if not np.isfinite(diagonal).all():
+        raise ValueError("a regression was given numbers that are not finite")
     least = max(float(diagonal.max()), 1.0) * 1e-12
     for _ in range(20):
         raised = matrix.copy()
