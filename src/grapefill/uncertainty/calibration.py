@@ -23,7 +23,7 @@ CALIBRATION_CELLS = 30
 SMALLER, FORETOLD = 0.12, 0.1
 # Where n cells of a column were observed, errors are taken to be larger by `CHANCE_CELLS / n`, and
 # by no more than a share: trials hold out some of them twice, and not many more are missing.
-CHANCE_CELLS, MOST_CHANCE = 36.0, 0.25
+CHANCE_CELLS, MOST_CHANCE = 36.0, 0.3
 # Standard errors that are added to the coverage, as few cells of a column tell it.
 CAREFUL = 0.6
 
