@@ -96,17 +96,22 @@ def test_gain_is_the_error_over_that_of_a_constant(facts: Facts) -> None:
     assert facts.gain == pytest.approx(np.mean(known))
 
 
-def test_held_out_cells_agree_with_the_trials(facts: Facts) -> None:
+def test_held_out_cells_are_no_farther_off_than_in_the_trials(facts: Facts) -> None:
+    ratios = []
     for column in facts.columns:
         cells, trial = column.held_out, column.trial
         assert cells is not None
         assert trial is not None
         assert cells.truth.size == trial.cells
-        if trial.blend is not None:
+        if trial.blend:
             off = (
                 cells.truth != cells.guess if column.discrete else np.abs(cells.truth - cells.guess)
             )
-            assert off.mean() == pytest.approx(trial.blend)
+            ratios.append(off.mean() / trial.blend)
+    # A part of them was held out together with others of its row, which are in sight here.
+    assert ratios
+    assert max(ratios) < 1.2
+    assert np.mean(ratios) < 1
 
 
 def test_patterns_count_what_is_missing_together(facts: Facts) -> None:

@@ -169,9 +169,15 @@ def test_the_trial_does_not_see_the_held_out_cells(monkeypatch: pytest.MonkeyPat
     assert held_out.any(axis=0).all()
     assert not (held_out & np.isnan(numbers)).any()
     shown = np.where(held_out, np.nan, numbers)
+    alone = asked.pop(1)[0]
     for trial, final in (frozen, asked, grown):
         np.testing.assert_array_equal(trial[0], shown)
         np.testing.assert_array_equal(final[0], numbers)
+    # Then each of them is hidden by itself, feature by feature.
+    feature, row = np.nonzero(held_out.T)
+    expected = numbers[row]
+    expected[np.arange(row.size), feature] = np.nan
+    np.testing.assert_array_equal(alone, expected)
     # The trial starts with the network as it was then, the chain with the final one.
     assert grown[0][1] is judged["network"]
     assert not np.array_equal(grown[0][1].value, grown[1][1].value)

@@ -418,7 +418,7 @@ def test_columns_of_few_cells_are_learned_from_some_rows(quick, monkeypatch):
     table[1:, 2] = np.nan
     table[random.random(600) < 0.3, 0] = np.nan
     monkeypatch.setattr("grapefill.uncertainty.gibbs.FEWEST_ROWS", 50)
-    monkeypatch.setattr("grapefill.uncertainty.gibbs.MOST_ROWS", 50)
+    monkeypatch.setattr("grapefill.uncertainty.gibbs.LEARNED_ROWS", 50)
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
     for drawn in imputer.sample(table, 3, random_state=0):
         assert np.isfinite(drawn).all()

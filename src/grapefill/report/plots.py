@@ -191,7 +191,7 @@ def scatter(column: ColumnFacts) -> str:
         return _svg(
             figure,
             f"{column.name}: predicted against true value of {cells.truth.size} held-out cells, "
-            f"off by {off} on average.",
+            f"each with the others of its row in sight; off by {off} on average.",
         )
 
 
