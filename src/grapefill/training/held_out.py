@@ -27,7 +27,8 @@ MOST_KEPT = 300
 class HeldOut:
     """Cells to judge a model by, one entry each.
 
-    The parts had not seen them, though the weights of the parts were chosen on them.
+    The parts had not seen them, though the weights of the parts were chosen on them. In an imputer
+    each is predicted with the others of its row in sight, unless that would take long.
 
     Parameters
     ----------

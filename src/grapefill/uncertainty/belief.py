@@ -196,7 +196,7 @@ class NumberColumn:
         inside = np.clip(cells.guess, self.low, self.high)
         differ = np.abs(inside[:, None] - np.clip(self.cells.guess, self.low, self.high)[None])
         close = np.exp(-0.5 * np.square(np.minimum(apart, differ / self.spread) / self.near))
-        # Rows of which nothing is known are like each other only, if there are others.
+        # Rows of which nothing is known are like each other only, as long as there are such.
         same = (cells.known == 0)[:, None] == (self.cells.known == 0)
         close *= same | ~same.any(axis=1, keepdims=True)
         if but_itself:
@@ -209,8 +209,9 @@ class NumberColumn:
         same = np.ones(cells.guess.size)
         if not self.size:
             return np.stack([same] * 3, axis=1)
-        usual = np.where(self.cells.known == 0, self.alone, self.base)
-        by_guess = np.where(close.any(axis=1), close @ (np.abs(self.error) / usual), 1.0)
+        off = np.abs(self.error) / np.where(self.cells.known == 0, self.alone, self.base)
+        # Not a matrix product, which may round a row differently among others.
+        by_guess = np.where(close.any(axis=1), (close * off).sum(axis=1), 1.0)
         by_votes = same
         if self.mean_spread > 0:
             by_votes = np.where(
