@@ -153,7 +153,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     history_ : History
         Losses over the course of training.
     uncertainty_ : Uncertainty or None
-        How missing cells are drawn; None after an interrupted fit. It is learned when it is first
+        How missing cells are drawn; None without a column to fill. It is learned when it is first
         needed, from rows of the table that are kept until then, or when the imputer is saved.
     n_features_in_ : int
         Number of columns at fit.
@@ -522,15 +522,14 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         generator: torch.Generator,
         *,
         whole: bool = False,
-    ) -> Unlearned | None:
-        """Return what it takes to learn how to draw cells, unless the fit was interrupted."""
-        if history.stopped == "interrupted":
-            return None
+    ) -> Unlearned:
+        """Return what it takes to learn how to draw cells; little time after an interruption."""
         seed = int(torch.randint(2**31, (), generator=generator))
-        quick = self.time_limit is not None
+        interrupted = history.stopped == "interrupted"
+        quick = interrupted or self.time_limit is not None
         aside = Unlearned.put_aside(numbers, seed=seed, quick=quick, whole=whole)
         try:
-            return aside.filled(model)
+            return aside if interrupted else aside.filled(model)
         except KeyboardInterrupt:
             # All is trained, and this can be done later.
             return aside

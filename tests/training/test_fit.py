@@ -225,6 +225,16 @@ def test_as_many_columns_as_allowed_are_fine() -> None:
     assert model.chain is not None
 
 
+def rests_on_network(model: Any) -> None:
+    """Check that a model knows how far off its network is by itself."""
+    assert model.chain is None
+    assert {(trial.trees, trial.share) for trial in model.trials} == {(None, 1.0)}
+    assert [trial.network for trial in model.trials] == [trial.blend for trial in model.trials]
+    assert model.held_out.feature.size > 0
+    assert model.held_out.votes.shape[1] == 0
+    assert np.isnan(model.held_out.spread).all()
+
+
 # Before and after the held-out cells join the others.
 @pytest.mark.parametrize("step", [2, 6])
 def test_after_an_interruption_no_trees_grow(step: int) -> None:
@@ -238,8 +248,7 @@ def test_after_an_interruption_no_trees_grow(step: int) -> None:
     with pytest.warns(GrapefillWarning, match="interrupted"):
         model, numbers = fit(callbacks=[interrupt])
     assert model.history.stopped == "interrupted"
-    assert model.chain is None
-    assert model.trials == ()
+    rests_on_network(model)
     assert seen == ["network"] * step
     assert np.isfinite(model.predict(numbers).value).all()
 
@@ -379,8 +388,7 @@ def test_interrupted_trees_leave_the_network(forests: int) -> None:
     with pytest.warns(GrapefillWarning, match="while trees were grown"):
         model, _ = fit(callbacks=[interrupt])
     assert model.history.stopped == "interrupted"
-    assert model.chain is None
-    assert model.trials == ()
+    rests_on_network(model)
     assert model.states is not None
 
 

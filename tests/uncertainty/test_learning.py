@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from grapefill import GrapeImputer
+from grapefill.errors import GrapefillWarning
 from grapefill.table import Table
+from grapefill.training.model import GrapeModel
 from grapefill.uncertainty import fitted, gibbs
 from grapefill.uncertainty.fitted import Unlearned, some_fills
 from grapefill.uncertainty.gibbs import fit_joint
@@ -121,3 +123,52 @@ def test_an_interrupt_after_training_loses_nothing(quick, monkeypatch):
     np.testing.assert_array_equal(
         imputer.sample(table, 1, random_state=0), usual.sample(table, 1, random_state=0)
     )
+
+
+# Before and after the held-out cells join the others, and while trees are grown.
+@pytest.mark.parametrize("calls", [3, 9, 11])
+def test_an_interrupted_fit_draws_and_tells_how_far_off_it_is(quick, calls, tmp_path):
+    table = np.random.default_rng(0).normal(size=(120, 1)) + np.zeros((120, 3))
+    table += 0.1 * np.random.default_rng(1).normal(size=table.shape)
+    table[::3, 1] = np.nan
+    seen = []
+
+    def interrupt(progress):
+        seen.append(progress.stage)
+        if len(seen) == calls:
+            raise KeyboardInterrupt
+
+    settings = quick | {"max_steps": 10, "rejoin": 0.5, "validation": 0.2}
+    imputer = GrapeImputer("fast", settings=settings, random_state=0, callbacks=[interrupt])
+    with pytest.warns(GrapefillWarning, match="interrupted"):
+        imputer.fit(table)
+    assert seen[-1] == ("trees" if calls > 10 else "network")
+    (drawn,) = imputer.sample(table, 1, random_state=0)
+    assert np.corrcoef(drawn[::3, 0], drawn[::3, 1])[0, 1] > 0.9
+    lower, upper = imputer.interval(table, 0.9)
+    assert (lower[::3, 1] < upper[::3, 1]).all()
+    imputer.set_params(callbacks=None).save(tmp_path / "m.grape")
+    again = GrapeImputer.load(tmp_path / "m.grape")
+    np.testing.assert_array_equal(again.sample(table, 1, random_state=0)[0], drawn)
+    np.testing.assert_array_equal(again.interval(table, 0.9)[0], lower)
+
+
+def test_a_fit_that_is_interrupted_while_cells_are_put_aside(quick, monkeypatch):
+    table = np.random.default_rng(0).normal(size=(120, 1)) + np.zeros((120, 3))
+    table[::3, 1] = np.nan
+    usual, calls = GrapeModel.predict_network, []
+
+    def interrupted(*args, **options):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return usual(*args, **options)
+
+    # Some rows only are looked at.
+    monkeypatch.setattr("grapefill.training.stack.TREE_ROWS", 100)
+    monkeypatch.setattr(GrapeModel, "predict_network", interrupted)
+    with pytest.warns(GrapefillWarning, match="interrupted"):
+        imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    assert len(imputer.model_.trials) == 3
+    lower, upper = imputer.interval(table, 0.9)
+    assert (lower[::3, 1] < upper[::3, 1]).all()

@@ -121,6 +121,10 @@ def fit_model(
         except KeyboardInterrupt:
             history.stopped = "interrupted"
             warn("Fitting was interrupted while trees were grown; the network is used without.")
+    if stack is not None and history.stopped == "interrupted":
+        if stack.start is None and trainer.held_out.any():
+            stack.ask_network(trainer.held_out)
+        stack.rest_on_start()
     if checkpoint is not None and history.stopped != "interrupted":
         checkpoint.complete()
     return history

@@ -146,30 +146,40 @@ class Stack:
         self.held_out: npt.NDArray[np.bool_] | None = None
         self.start: Guess | None = None
         self.alone: _Alone | None = None
+        self._by_network: tuple[Guess, _Alone | None] | None = None
         self.trials: tuple[ColumnTrial, ...] = ()
         self.rank = 0
         self.factor_shares = np.ones(model.features.count)
 
     def put_aside(self, held_out: Tensor) -> None:
-        """Keep what the network says while it has not seen the held-out cells."""
-        hidden = held_out.cpu().numpy()
-        rows = self._choose_rows(np.asarray(hidden.any(axis=1)))
-        self.held_out, self.numbers = hidden[rows], self.numbers[rows]
-        if self.label_weights is not None:
-            self.label_weights = self.label_weights[rows]
+        """Keep what the network says while it has not seen the held-out cells, and try factors."""
+        self.ask_network(held_out)
+        assert self.held_out is not None
         shown = np.where(self.held_out, np.nan, self.numbers)
-        states = self.model.freeze_states(shown)
-        self.start = self.model.predict_network(shown, states=states)
-        feature, row = kept_cells(self.held_out)
-        # A label is not seen by what is predicted of another.
-        if not self.model.n_labels and feature.size * self.model.features.places <= MOST_ALONE:
-            cells, alone = self.numbers[row], np.arange(self.numbers.shape[1]) == feature[:, None]
-            said = self.model.predict_network(np.where(alone, np.nan, cells), states=states)
-            self.alone = _Alone(cells, alone, said)
         if self.blend is not None:
             self._add_factors(shown, self.blend)
         elif wants_factors(self.model):
             self._try_factors(shown)
+
+    def ask_network(self, held_out: Tensor) -> None:
+        """Keep what the network says while it has not seen the held-out cells."""
+        hidden = held_out.cpu().numpy()
+        rows = self._choose_rows(np.asarray(hidden.any(axis=1)))
+        hidden, numbers = hidden[rows], self.numbers[rows]
+        shown = np.where(hidden, np.nan, numbers)
+        states = self.model.freeze_states(shown)
+        start, alone = self.model.predict_network(shown, states=states), None
+        feature, row = kept_cells(hidden)
+        # A label is not seen by what is predicted of another.
+        if not self.model.n_labels and feature.size * self.model.features.places <= MOST_ALONE:
+            cells, single = numbers[row], np.arange(numbers.shape[1]) == feature[:, None]
+            said = self.model.predict_network(np.where(single, np.nan, cells), states=states)
+            alone = _Alone(cells, single, said)
+        if self.label_weights is not None:
+            self.label_weights = self.label_weights[rows]
+        # At once in the end: an interruption before leaves everything as it was.
+        self.numbers, self.held_out, self.start, self.alone = numbers, hidden, start, alone
+        self._by_network = start, None if alone is None else replace(alone)
 
     @property
     def _weights(self) -> dict[int, FloatArray]:
@@ -270,6 +280,30 @@ class Stack:
         chain.powers = choice.powers
         model.trials = choice.trials
         model.chain = chain if any(chain.rounds) else None
+
+    def rest_on_start(self) -> None:
+        """Keep in the model how it does on the held-out cells without trees.
+
+        So much is left of a fit that was interrupted. If that was before factors were fitted, it is
+        the network by itself.
+        """
+        if self._by_network is None:
+            return
+        assert self.held_out is not None
+        model, one = self.model, np.ones(self.model.features.count)
+        trials = tuple(map(_of_factors, self.trials))
+        if model.linear is None:
+            self.start, self.alone = self._by_network
+            _, trials = choose_shares(
+                self.numbers,
+                self.held_out,
+                self.start,
+                self.start,
+                n_categories=model.features.n_categories,
+                tried=(),
+                weights=self._weights,
+            )
+        model.trials, model.held_out = trials, self._collect(None, one, one, None)
 
     def try_parts(self, history: History, callbacks: Sequence[Callback] = ()) -> _Choice | None:
         """Try the trees on the held-out cells, which are kept in the model.

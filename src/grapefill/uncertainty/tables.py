@@ -212,7 +212,7 @@ def require_draws(uncertainty: Uncertainty | None) -> Uncertainty:
     """Return what draws are made from, or say why there is nothing."""
     if uncertainty is None:
         raise InputError(
-            "This imputer cannot draw: its fit was interrupted, or its file was written by a "
-            "version of grapefill without draws. Fit it again."
+            "This imputer cannot draw: its file was written by a version of grapefill without "
+            "draws. Fit it again."
         )
     return uncertainty
