@@ -181,6 +181,7 @@ class TestRules:
             {"x": 0, "y": 1, "z": 2, "t": 3},
             np.ones(4),
             lambda _, moved, direction: Limits(decimals=0).project(moved, direction),
+            [np.float64] * 4,
         )
         assert not repair(read_rule(rule), values, free, columns).rows.any()
         assert (values[:, 3] == before[:, 3]).all()
@@ -239,6 +240,7 @@ class TestRules:
             {"x": 0, "y": 1, "z": 2},
             np.full(3, 1.0 if whole else 1e-9),
             lambda _, moved, direction: limits.project(moved, direction),
+            [np.float64] * 3,
         )
         before = values.copy()
         broken = repair(rule, values, free, columns).rows

@@ -89,8 +89,9 @@ class ColumnTrees:
         self._trees: list[Forest] = []
         # Cells that each of the trees has seen.
         self._bags: list[BoolArray] = []
-        # Sums of votes on cells that a tree has not seen, of their sizes, and their number.
-        self._votes = np.zeros((3, known.size))
+        # Sums of votes on cells that a tree has not seen, of their sizes and squares, of what was
+        # left over by then, and their number.
+        self._votes = np.zeros((5, known.size))
         self._tree_chances = np.zeros((known.size, n_categories))
         self._linear_chances = np.zeros((known.size, n_categories))
         self._coefficients = 0
@@ -160,7 +161,8 @@ class ColumnTrees:
         if self.n_categories:
             self._tree_chances[others, votes.astype(np.int64)] += 1
         else:
-            self._votes[:, others] += np.stack([votes, np.abs(votes), np.ones(others.size)])
+            rest, one = self.rest[others], np.ones(others.size)
+            self._votes[:, others] += np.stack([votes, np.abs(votes), votes**2, rest, one])
 
     def hear_regression(self, chances: FloatArray, coefficients: int) -> None:
         """Note what a regression says about categories, and how many coefficients it has."""
@@ -193,19 +195,21 @@ class ColumnTrees:
         That is the correlation with what trees say of cells that they have not seen, less what may
         be chance.
         """
-        vote, size, count = self._votes
-        seen = count > 0
+        seen = self._votes[-1] > 0
         if seen.sum() < 20:
             return 0.0
-        said, rest = vote[seen] / count[seen], self.rest[seen]
+        count = self._votes[-1, seen]
+        said, size, squares, rest = self._votes[:-1, seen] / count
         if self.as_donors:
             # Values of like predictions differ as much as they should without trees, and what trees
             # say makes predictions worse unless it is close.
-            gain = 1 - float(np.square(rest - said).mean() / max(np.square(rest).mean(), 1e-300))
+            noise = (squares - said**2)[count > 1] * (count / np.maximum(count - 1, 1))[count > 1]
+            fewer = float(noise.mean() if noise.size else 0.0) * (1 / count - 1 / KEPT_TREES)
+            off = max(np.square(rest - said).mean() - fewer.mean(), 0.0)
+            gain = 1 - float(off / max(np.square(rest).mean(), 1e-300))
             signal = float(np.sign(gain) * np.sqrt(abs(gain)))
         else:
-            spread = correlation(size[seen] / count[seen], np.abs(rest))
-            signal = max(correlation(said, rest), spread)
+            signal = max(correlation(said, rest), correlation(size, np.abs(rest)))
         return signal - 1.5 / float(np.sqrt(seen.sum()))
 
     def _linear_share(self) -> float:

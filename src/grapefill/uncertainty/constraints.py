@@ -86,6 +86,11 @@ class Constraints:
         number = column.family == "number" and column.categories is None
         if asked_by == "rules":
             number |= column.family in ("datetime", "duration") and column.categories is None
+        if column.empty and asked_by == "rules":
+            raise ConfigError(
+                f"rules names the column {label!r}, which has no value in the table at fit. Leave "
+                "the rule out."
+            )
         if not number or column.kind is Kind.PASSTHROUGH:
             hint = ""
             if column.family == "datetime" and asked_by == "constraints":
@@ -137,7 +142,9 @@ class Constraints:
                 "unit out."
             )
 
-    def finish(self, table: Table, encoded: Encoded, numbers: Numbers) -> dict[int, Fill]:
+    def finish(
+        self, table: Table, encoded: Encoded, numbers: Numbers, *, beyond: bool = False
+    ) -> dict[int, Fill]:
         """Return numbers as values of their columns that obey everything.
 
         Parameters
@@ -148,11 +155,13 @@ class Constraints:
             Its cells, for the rules.
         numbers : dict of int to (rows, numbers)
             What is to be filled in.
+        beyond : bool
+            Whether it may be beyond what was observed.
         """
-        values = self._within(numbers)
+        values = self._within(numbers, beyond=beyond)
         if self.rules:
             _report(self._obey(table, encoded, numbers, values), self.rules)
-        return self._decoded(numbers, values)
+        return self._decoded(numbers, values, beyond=beyond)
 
     def finish_ends(
         self, table: Table, encoded: Encoded, lower: Numbers, upper: Numbers
@@ -182,13 +191,13 @@ class Constraints:
         """Return what fills a column of numbers that had no value at fit: 0 if that is allowed."""
         return float(self._limits_of(j).project(np.zeros(1))[0])
 
-    def _within(self, numbers: Numbers) -> dict[int, FloatArray]:
+    def _within(self, numbers: Numbers, *, beyond: bool = False) -> dict[int, FloatArray]:
         """Return numbers within the limits of their columns."""
         columns = self.schema.columns
         values: dict[int, FloatArray] = {}
         for j, (_, each) in numbers.items():
             column = columns[j]
-            inside = np.clip(each, column.lower, column.upper)
+            inside = each if beyond else np.clip(each, column.lower, column.upper)
             if self._is_touched(j):
                 limits, delta = self._limits_of(j), self.delta.get(j, 0.0)
                 if delta or limits.decimals == 0:
@@ -207,11 +216,16 @@ class Constraints:
         asked = j in self.limits or j in self.delta or j in self.columns.values()
         return asked and self.schema.columns[j].categories is None
 
-    def _decoded(self, numbers: Numbers, values: dict[int, FloatArray]) -> dict[int, Fill]:
+    def _decoded(
+        self, numbers: Numbers, values: dict[int, FloatArray], *, beyond: bool = False
+    ) -> dict[int, Fill]:
         fills: dict[int, Fill] = {}
         for j, (rows, _) in numbers.items():
-            decode = _decoded_beyond if self._is_touched(j) else Column.decode
-            fills[j] = (rows, decode(self.schema.columns[j], values[j]))
+            column = self.schema.columns[j]
+            if self._is_touched(j):
+                fills[j] = (rows, _decoded_beyond(column, values[j]))
+            else:
+                fills[j] = (rows, (decoded_draws if beyond else Column.decode)(column, values[j]))
         return fills
 
     def _limits_of(self, j: int) -> Limits:
@@ -239,7 +253,8 @@ class Constraints:
         limits = {k: self._limits_of(j) for j, k in place.items()}
         steps = np.array([each.step or _tiny(whole[:, k], each) for k, each in limits.items()])
         rules = [self._from_origins(rule) for rule in self.rules]
-        broken = repair(rules, whole, free, Columns(columns, steps, project))
+        stored = [each.stored for each in limits.values()]
+        broken = repair(rules, whole, free, Columns(columns, steps, project, stored))
         for j, k in place.items():
             if j in numbers:
                 values[j] = whole[numbers[j][0], k]
@@ -253,6 +268,9 @@ class Constraints:
             constant += Fraction(weight) * column.origin
         if rule.seconds:
             constant += Fraction(rule.seconds) * 10**9 / NANOSECONDS[columns[0].unit]
+        if float(constant) != rule.constant:
+            # Other numbers than those of the rule, and whole ones, which are added exactly.
+            rule = replace(rule, written=None)
         return replace(rule, constant=float(constant))
 
 
@@ -277,6 +295,13 @@ def _tiny(values: FloatArray, limits: Limits) -> float:
     if not known.size:
         return 1e-12
     return float(np.spacing(limits.stored(known.max()))) * 8
+
+
+def decoded_draws(column: Column, values: FloatArray) -> Array:
+    """Return drawn numbers as values of a column; some may be beyond what was observed."""
+    if column.family != "number" or column.categories is not None:
+        return column.decode(values)
+    return _decoded_beyond(column, Limits.of(column).project(values))
 
 
 def _decoded_beyond(column: Column, values: FloatArray) -> Array:

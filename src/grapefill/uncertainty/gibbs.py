@@ -93,10 +93,13 @@ def fit_joint(
         # The trees of the model would guess better, but what is learned from some rows soon does.
         predict = model.predict_start if many else model.predict
         values = np.where(missing, predict(numbers[rows]).value, numbers[rows])
+    # Dates end where the observed ones do.
+    known = enumerate(model.schema.columns[at] for at in model.schema.features)
+    free = {j for j, column in known if column.family == "number"}
     design = design.curved(values, missing)
     work = Work(design, values)
     columns = {
-        j: SweptColumn(work, j, missing[:, j], random)
+        j: SweptColumn(work, j, missing[:, j], random, may_exceed=j in free)
         for j, k in enumerate(design.n_categories)
         if k <= MOST_CATEGORIES
     }

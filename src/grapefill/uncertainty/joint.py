@@ -68,7 +68,7 @@ class ColumnDraws:
         For categories, how often the regression is asked, not the trees. For numbers, whether what
         is in the pool is added to a prediction (1) or is the value itself (0).
     low, high : float
-        The range of the observed numbers.
+        The range of what may be drawn.
     trust : Trust
         How far trees are believed that hold remainders.
     """
@@ -355,6 +355,13 @@ class _Cells(NamedTuple):
     number: int
     key: tuple[int, ...]
 
+    def which(self, kept: int) -> int:
+        """Return which of the kept coefficients to draw by, the same for all columns.
+
+        Imputations of other seeds begin elsewhere: one of each seed is as good as several of one.
+        """
+        return (self.number + self.key[0]) % kept
+
     def chance(self, purpose: int) -> FloatArray:
         return uniforms(self.rows, *self.key, purpose)
 
@@ -364,7 +371,7 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     if work.design.n_categories[cells.feature]:
         return _draw_category(column, work, cells)
     chance = cells.chance(0)
-    which = cells.number % column.coefficients.shape[0]
+    which = cells.which(column.coefficients.shape[0])
     scaled = work.linear(column, cells.at, column.coefficients[which])
     size = np.ones(scaled.size)
     if column.forest is not None:
@@ -391,7 +398,7 @@ def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray
         read = work.trees_read(column.forest, cells.at[trees])
         drawn[trees] = one_vote_each(column.forest, read, chance[trees])
     if rest.size:
-        beta = column.coefficients[cells.number % column.coefficients.shape[0]]
+        beta = column.coefficients[cells.which(column.coefficients.shape[0])]
         logits = work.linear(column, cells.at[rest], beta)
         chances = category_chances(logits, work.design.n_categories[cells.feature])
         drawn[rest] = choose_category(chances, chance[rest])

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
+from grapefill.table.column import Column
 from grapefill.table.output import stack_tables
 from grapefill.training.fill import Part, predict_holes
 from grapefill.uncertainty.cells import Beliefs, Distribution, distributions
-from grapefill.uncertainty.constraints import Constraints
+from grapefill.uncertainty.constraints import Constraints, decoded_draws
 from grapefill.uncertainty.fitted import Uncertainty, Unlearned
 from grapefill.uncertainty.tables import (
     Interval,
@@ -143,7 +144,7 @@ class UncertaintyMixin:
         parts = self._parts(table)
         for number in range(count):
             numbers = drawn_fills(uncertainty, self.schema_, parts, seed=seed, number=number)
-            yield self._finished(table, numbers)
+            yield self._finished(table, numbers, drawn=True)
 
     def interval(self, X: Any, coverage: float = 0.9) -> Interval:
         """Return intervals that hold the missing cells as often as asked for.
@@ -243,13 +244,13 @@ class UncertaintyMixin:
     def _constraints(self, schema: Schema, uncertainty: Uncertainty | None) -> Constraints:
         return Constraints(schema, self.constraints, self.rules, self.delta, uncertainty)
 
-    def _finished(self, table: Table, numbers: Numbers) -> dict[int, Fill]:
+    def _finished(self, table: Table, numbers: Numbers, *, drawn: bool = False) -> dict[int, Fill]:
         """Return numbers as values of their columns, which obey the constraints."""
         if self._constrained:
             encoded = self.schema_.encode(table, warn=False)
-            return self._fitted_constraints().finish(table, encoded, numbers)
-        columns = self.schema_.columns
-        return {j: (rows, columns[j].decode(values)) for j, (rows, values) in numbers.items()}
+            return self._fitted_constraints().finish(table, encoded, numbers, beyond=drawn)
+        columns, decode = self.schema_.columns, decoded_draws if drawn else Column.decode
+        return {j: (rows, decode(columns[j], values)) for j, (rows, values) in numbers.items()}
 
     def _finished_ends(
         self, table: Table, lower: Numbers, upper: Numbers

@@ -4,7 +4,7 @@ Of :math:`c` trees that have not seen a row the mean vote :math:`v` foretells wh
 there, :math:`r`. It is noisy, so only a share of it is believed, the one with which errors are the
 smallest: :math:`\operatorname{Cov}(r, v) / \operatorname{Var}(v)`. More trees will speak about a
 missing cell. The covariance stays as it is then, and from the variance the noise is taken that they
-do not have.
+do not have. It may be more than all of it, for trees flatten what they follow.
 
 How far the votes are from zero tells by how much values may be off: what is left over in the end is
 put down relative to a size that is linear in that distance.
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from grapefill.table.arrays import BoolArray, FloatArray
     from grapefill.trees.forest import Forest
 
+# The most that is believed of a vote.
+MOST_SHARE = 1.5
 # The least size, relative to the usual one.
 LEAST_SIZE = 0.3
 # Correlation of sizes with what trees foretell of them, from which on they are believed.
@@ -136,8 +138,8 @@ def what_is_left(
     own = mean - inputs @ straight
     together, spread = float((rest * own).mean()), max(float(np.square(own).mean()), 1e-300)
     less = max(spread - fewer, 0.05 * spread)
-    least = 1.0 if entirely else 0.0
-    now, later = (float(np.clip(together / each, least, 1)) for each in (spread, less))
+    least, most = (1.0, 1.0) if entirely else (0.0, MOST_SHARE)
+    now, later = (float(np.clip(together / each, least, most)) for each in (spread, less))
     # Trees flatten what they follow; what that takes from the regression is given back. Not what
     # is left over in these cells beside: the regression read more of them.
     left = rest - now * mean
@@ -147,10 +149,21 @@ def what_is_left(
     total = max(float(np.square(rest).mean()), 1e-300)
     before = max(total - 2 * now * together + now**2 * spread, 0.01 * total)
     after = total - 2 * later * together + later**2 * less
-    left = left * np.sqrt(np.clip(after / before, 0.25, 1.0))
+    left = _taken_off(left, float(np.clip(after / before, 0.25, 1.0)), random)
     far = (np.abs(votes) * unseen).sum(axis=1) / count
     trust = _trust(later, left, far)
     return Remainders(_relative(left, trust.size(far)), rest - left, shift, trust)
+
+
+def _taken_off(left: FloatArray, share: float, random: np.random.Generator) -> FloatArray:
+    """Return what is left over where predictions are closer: such a share of its variance.
+
+    What is taken off belongs to the predictions then, and must not go along with what is left: the
+    part of it that ``left`` does not tell is drawn.
+    """
+    other = random.permutation(left - left.mean())
+    rest: FloatArray = share * left - np.sqrt(share * (1 - share)) * other
+    return rest
 
 
 def _relative(left: FloatArray, sizes: FloatArray) -> FloatArray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from grapefill.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from grapefill.table.arrays import BoolArray, FloatArray, IntArray
 
@@ -24,6 +26,31 @@ _TIMES = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_8
 _COMPARE = ("<=", ">=", "==", "<", ">")
 # Rounds over all rules; each may undo a bit of another.
 ROUNDS = 10
+# What rounding may add to a sum, in units of the precision of its numbers.
+ROUNDING = 4
+
+Term = tuple[float, tuple[float | str, ...]]
+"""A sign, and the numbers and columns that are multiplied."""
+
+
+class Written(NamedTuple):
+    """An inequality as it was written, ``left <= right`` with whichever sign.
+
+    A sum of floats depends on the order in which they are added: who checks a rule does it in this
+    one.
+    """
+
+    left: tuple[Term, ...]
+    right: tuple[Term, ...]
+    sign: str
+
+    def holds(self, columns: Mapping[str, npt.NDArray[Any]]) -> BoolArray:
+        """Tell for every row whether the rule holds; not where something is unknown."""
+        left, right = _sum(self.left, columns), _sum(self.right, columns)
+        compare = {"<=": np.less_equal, ">=": np.greater_equal, "<": np.less, ">": np.greater}
+        with np.errstate(invalid="ignore"):
+            held: BoolArray = compare[self.sign](left, right)
+        return held
 
 
 @dataclass(frozen=True)
@@ -42,6 +69,8 @@ class Rule:
         Whether 0 itself is too much.
     seconds : float
         What is added to dates and durations.
+    written : Written or None
+        How it is checked; None for a part of an equation, which rounding may break.
     """
 
     text: str
@@ -49,6 +78,7 @@ class Rule:
     constant: float
     strict: bool = False
     seconds: float = 0.0
+    written: Written | None = None
 
 
 def read_rule(text: str) -> list[Rule]:
@@ -76,8 +106,8 @@ def read_rule(text: str) -> list[Rule]:
     at = [k for k, (kind, value) in enumerate(tokens) if kind == "sign" and value in _COMPARE]
     if len(at) != 1:
         raise _unreadable(text, "it needs exactly one of <=, >=, <, > and ==")
-    left, left_constant, left_seconds = _side(tokens[: at[0]], text)
-    right, right_constant, right_seconds = _side(tokens[at[0] + 1 :], text)
+    left, left_constant, left_seconds, left_terms = _side(tokens[: at[0]], text)
+    right, right_constant, right_seconds, right_terms = _side(tokens[at[0] + 1 :], text)
     sign = tokens[at[0]][1]
     names = list(dict.fromkeys([*left, *right]))
     if not names:
@@ -85,8 +115,10 @@ def read_rule(text: str) -> list[Rule]:
     weights = {name: left.get(name, 0.0) - right.get(name, 0.0) for name in names}
     constant, seconds = left_constant - right_constant, left_seconds - right_seconds
     strict = sign in ("<", ">")
-    below = Rule(text, weights, constant, strict, seconds)
-    above = Rule(text, {name: -w for name, w in weights.items()}, -constant, strict, -seconds)
+    written = None if sign == "==" else Written(left_terms, right_terms, sign)
+    below = Rule(text, weights, constant, strict, seconds, written)
+    opposite = {name: -w for name, w in weights.items()}
+    above = Rule(text, opposite, -constant, strict, -seconds, written)
     if sign == "==":
         return [below, above]
     return [below] if sign in ("<", "<=") else [above]
@@ -106,16 +138,20 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     return tokens
 
 
-def _side(tokens: list[tuple[str, str]], text: str) -> tuple[dict[str, float], float, float]:
+def _side(
+    tokens: list[tuple[str, str]], text: str
+) -> tuple[dict[str, float], float, float, tuple[Term, ...]]:
     """Read a sum of numbers, times, columns and numbers times columns."""
     weights: dict[str, float] = {}
     constant, seconds, place = 0.0, 0.0, 0
+    terms: list[Term] = []
     while place < len(tokens) or place == 0:
         sign = 1.0
         while place < len(tokens) and tokens[place] in (("sign", "+"), ("sign", "-")):
             sign = -sign if tokens[place][1] == "-" else sign
             place += 1
         factor, name, wanted = sign, None, True
+        factors: list[float | str] = []
         while wanted:
             kind, value = tokens[place] if place < len(tokens) else ("end", "")
             if kind == "number":
@@ -124,6 +160,7 @@ def _side(tokens: list[tuple[str, str]], text: str) -> tuple[dict[str, float], f
                 name = value
             else:
                 raise _unreadable(text, "a number or a column is missing or there are too many")
+            factors.append(float(value) if kind == "number" else value)
             place += 1
             wanted = place < len(tokens) and tokens[place] == ("sign", "*")
             place += wanted
@@ -135,9 +172,26 @@ def _side(tokens: list[tuple[str, str]], text: str) -> tuple[dict[str, float], f
             constant += factor
         else:
             weights[name] = weights.get(name, 0.0) + factor
+        terms.append((sign, tuple(factors)))
         if place < len(tokens) and tokens[place][1] not in ("+", "-"):
             raise _unreadable(text, f"{tokens[place][1]!r} comes unexpected")
-    return weights, constant, seconds
+    return weights, constant, seconds, tuple(terms)
+
+
+def _sum(terms: Sequence[Term], columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+    """Add up terms from left to right, as Python does."""
+    total: Any = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        for sign, factors in terms:
+            product: Any = None
+            for factor in factors:
+                each = columns[factor] if isinstance(factor, str) else factor
+                product = each if product is None else product * each
+            if total is None:
+                total = product if sign > 0 else -product
+            else:
+                total = total + product if sign > 0 else total - product
+    return total
 
 
 def _unreadable(text: str, reason: str) -> ConfigError:
@@ -159,11 +213,14 @@ class Columns(NamedTuple):
     project : callable
         Takes a column, values and a direction, and returns the nearest allowed values that are not
         below (1), not above (-1), or on any side (0).
+    stored : sequence of type
+        The floats that the values of every column are stored as.
     """
 
     places: Mapping[str, int]
     steps: FloatArray
     project: Callable[[int, FloatArray, int], FloatArray]
+    stored: Sequence[type[np.floating[Any]]]
 
     def effect(self, j: int, weight: float) -> float:
         """Return how much the smallest change of a column does to a sum."""
@@ -202,10 +259,16 @@ def repair(rules: Sequence[Rule], values: FloatArray, free: BoolArray, columns: 
             break
     rows, by_observed = np.zeros((2, values.shape[0]), dtype=bool)
     for rule in rules:
-        broken = over(rule, values, columns) > 0
-        rows |= broken
         which = [columns.places[name] for name in rule.weights]
-        by_observed |= broken & ~free[:, which].any(axis=1)
+        observed = ~free[:, which].any(axis=1)
+        # Nobody is told of observed cells that break a rule by rounding.
+        broken = np.where(
+            observed,
+            over(replace(rule, written=None), values, columns) > 0,
+            over(rule, values, columns) > 0,
+        )
+        rows |= broken
+        by_observed |= broken & observed
     return Broken(rows, by_observed)
 
 
@@ -216,13 +279,21 @@ def over(rule: Rule, values: FloatArray, columns: Columns) -> FloatArray:
     part = values[:, which]
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.einsum("ij,j->i", part, weights) + rule.constant
-    # What rounding may add to a sum is no offence.
+    # What rounding may add to a sum is no offence, unless whoever checks it finds one.
     size = np.einsum("ij,j->i", np.abs(part), np.abs(weights)) + abs(rule.constant)
-    total = np.where(np.abs(total) <= 4 * np.finfo(np.float64).eps * size, 0.0, total)
+    precision = max(float(np.finfo(columns.stored[k]).eps) for k in which)
+    rounding = ROUNDING * precision * size
+    total = np.where(np.abs(total) <= rounding, 0.0, total)
     if rule.strict:
         step = np.min(np.abs(weights) * columns.steps[which])
         # Half a step below is enough: the sum may have been rounded.
         total = np.where(total <= -step / 2, np.minimum(total + step, 0.0), total + step)
+    if rule.written is not None:
+        stored = {
+            name: values[:, k].astype(columns.stored[k]) for name, k in columns.places.items()
+        }
+        held = rule.written.holds(stored)
+        total = np.where(held, np.minimum(total, 0.0), np.maximum(total, rounding))
     known: FloatArray = np.nan_to_num(total, nan=0.0, posinf=0.0, neginf=0.0)
     return known
 

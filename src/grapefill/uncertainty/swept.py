@@ -20,6 +20,7 @@ from grapefill.uncertainty.joint import (
     choose_category,
     one_vote_each,
 )
+from grapefill.uncertainty.reach import Reach, reach_of
 from grapefill.uncertainty.regression import (
     Fit,
     category_chances,
@@ -64,6 +65,8 @@ class SweptColumn:
         Its holes.
     random : Generator
         Source of all randomness.
+    may_exceed : bool
+        Whether numbers may be drawn that are beyond the observed ones; see `reach_of`.
     like : SweptColumn or None
         The same column of more rows, whose way of drawing is taken over.
     """
@@ -75,9 +78,11 @@ class SweptColumn:
         missing: BoolArray,
         random: np.random.Generator,
         *,
+        may_exceed: bool = False,
         like: SweptColumn | None = None,
     ) -> None:
         self.work = work
+        self.may_exceed: bool = like.may_exceed if like else may_exceed
         self.feature = feature
         self.random = random
         self.n_categories = work.design.n_categories[feature]
@@ -105,6 +110,7 @@ class SweptColumn:
         self.shift = np.zeros(self.inputs.size)
         self.rest = np.empty(0)
         self.trust = Trust()
+        self.reach = Reach(float(self.truth.min()), float(self.truth.max()))
 
     @property
     def way(self) -> tuple[IntArray, tuple[int, ...], bool]:
@@ -133,7 +139,12 @@ class SweptColumn:
                 category_chances(inputs @ self.fit.best, self.n_categories), self.inputs.size
             )
         else:
+            first = not self.rest.size
             self.rest = self.trees.rest = self._left_over(inputs, self.target)
+            # A curved scale may turn a little more into a multiple.
+            if first and self.may_exceed and self.feature not in self.work.design.curves:
+                again = inputs @ self.fit.best + self.random.permutation(self.rest)
+                self.reach = reach_of(self.truth, self.work.design.undo(self.feature, again))
 
     def _fit(self, inputs: FloatArray) -> Fit:
         if not self.n_categories:
@@ -232,10 +243,10 @@ class SweptColumn:
 
     def _undo(self, scaled: FloatArray) -> FloatArray:
         values = self.work.design.undo(self.feature, scaled)
-        return np.clip(values, self.truth.min(), self.truth.max())
+        return np.clip(values, self.reach.low, self.reach.high)
 
     def result(self, low: float, high: float) -> ColumnDraws:
-        """Return what is kept of the column."""
+        """Return what is kept of the column, whose observed numbers have some range."""
         self.trees.decide()
         self._keep_pool()
         # A few imputations are to come from different sweeps.
@@ -248,8 +259,8 @@ class SweptColumn:
             self.levels,
             self.trees.forest() if self.trees.are_used else None,
             0.0 if self.as_donors else self.trees.linear,
-            float(low),
-            float(high),
+            float(min(low, self.reach.low)),
+            float(max(high, self.reach.high)),
             self.trust,
         )
 

@@ -1,0 +1,124 @@
+"""How far draws go beyond what was observed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grapefill import GrapeImputer
+from grapefill.uncertainty.reach import Reach, reach_of
+
+SETTINGS = {"max_steps": 5, "rounds": 0}
+
+
+def drawn_from(table, count=5, **parameters):
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0, **parameters).fit(table)
+    return imputer.sample(table, count, random_state=0)
+
+
+def missing_by(x, random):
+    return random.random(x.size) < 1 / (1 + np.exp(-2 * x))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_is_missing_by_another_column_is_drawn_as_large_as_it_is(whole):
+    random = np.random.default_rng(0)
+    x, z, noise = random.normal(size=(3, 800))
+    y = 2 * x + z + 0.7 * noise
+    if whole:
+        y = np.rint(20 * y)
+    holes = missing_by(x, random)
+    table = pd.DataFrame({"x": x, "z": z, "y": np.where(holes, np.nan, y)})
+    draws = drawn_from(table)
+    slopes = [np.linalg.lstsq(table[["x", "z"]].assign(one=1), d["y"])[0] for d in draws]
+    complete = np.linalg.lstsq(table[["x", "z"]].assign(one=1), y)[0]
+    np.testing.assert_allclose(np.mean(slopes, axis=0), complete, atol=0.12 * (20 if whole else 1))
+    assert max(d["y"].max() for d in draws) > table["y"].max()
+    assert all((d["y"] % 1 == 0).all() for d in draws) is whole
+
+
+def test_limits_of_the_user_hold_there_too():
+    random = np.random.default_rng(0)
+    x = random.normal(size=400)
+    y = np.where(missing_by(x, random), np.nan, 2 * x + 0.5 * random.normal(size=400))
+    table = pd.DataFrame({"x": x, "y": y})
+    limit = np.nanmax(y) + 0.1
+    for drawn in drawn_from(table, constraints={"y": {"max": limit}}):
+        assert np.nanmax(y) < drawn["y"].max() <= limit
+
+
+def test_small_integers_stay_what_their_type_can_hold():
+    random = np.random.default_rng(0)
+    x = random.normal(size=600)
+    y = np.clip(np.rint(200 + 20 * x + 3 * random.normal(size=600)), 0, 255)
+    y[y.argmax()] = 253
+    y[y > 253] = 252
+    table = pd.DataFrame({"x": x, "y": pd.array(y.astype(int), dtype="UInt8")})
+    table.loc[missing_by(x, random) & (y < 253), "y"] = pd.NA
+    for drawn in drawn_from(table):
+        assert drawn["y"].dtype == "UInt8"
+
+
+def test_what_is_positive_stays_positive():
+    random = np.random.default_rng(0)
+    x = random.normal(size=500)
+    y = 3 + x + 0.5 * random.normal(size=500)
+    y[y < 0.1] = 0.1 + random.random((y < 0.1).sum())
+    table = pd.DataFrame({"x": x, "y": np.where(missing_by(-x, random), np.nan, y)})
+    for drawn in drawn_from(table):
+        assert drawn["y"].min() >= table["y"].min() / 2
+
+
+def test_dates_end_where_the_observed_ones_do():
+    random = np.random.default_rng(0)
+    x = random.normal(size=300)
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(
+        np.rint(100 * x + 20 * random.random(300)), "D"
+    )
+    table = pd.DataFrame({"x": x, "day": pd.Series(day).mask(missing_by(x, random))})
+    for drawn in drawn_from(table):
+        assert drawn["day"].between(table["day"].min(), table["day"].max()).all()
+
+
+def test_an_end_with_several_values_is_a_limit():
+    some = np.array([1.0, 1.0, 2.0, 4.0])
+    assert reach_of(some, some) == Reach(1.0, 5.5)
+    assert reach_of(-some, -some) == Reach(-5.5, -1.0)
+
+
+def test_an_end_that_draws_often_pass_is_a_limit():
+    random = np.random.default_rng(0)
+    shares = random.random(300)
+    reach = reach_of(shares, shares + 0.1 * random.normal(size=300))
+    assert reach == Reach(shares.min(), shares.max())
+
+
+def test_ends_of_new_values_of_the_same_kind_are_open_as_a_rule():
+    random = np.random.default_rng(0)
+    opened = 0
+    for _ in range(200):
+        old, new = random.normal(size=(2, 150))
+        opened += reach_of(old, new).high > old.max()
+    assert opened >= 190
+
+
+@pytest.mark.parametrize("values", [[5.0], [0.0, 1e308, -1e308], [0.0, 3.0]])
+def test_any_numbers(values):
+    values = np.array(values)
+    reach = reach_of(values, values)
+    assert np.isfinite(reach).all()
+    assert reach.low <= values.min() <= values.max() <= reach.high
+    if values.min() == 0:
+        assert reach.low == 0
+
+
+def test_draws_of_several_seeds_differ_as_much_as_several_of_one():
+    random = np.random.default_rng(0)
+    x = random.normal(size=120)
+    y = np.where(random.random(120) < 0.6, np.nan, x + random.normal(size=120))
+    table = np.column_stack([x, y])
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
+    of_one = [np.polyfit(*d.T, 1)[0] for d in imputer.sample(table, 20, random_state=0)]
+    of_each = [
+        np.polyfit(*imputer.sample(table, 1, random_state=seed)[0].T, 1)[0] for seed in range(20)
+    ]
+    assert 0.5 < np.std(of_each) / np.std(of_one) < 2
