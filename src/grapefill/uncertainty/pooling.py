@@ -23,6 +23,7 @@ from scipy import stats
 
 from grapefill.errors import InputError, warn
 from grapefill.table.text import some_of
+from grapefill.uncertainty.linear_models import is_with_data, variances_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -222,7 +223,7 @@ class _Pool:
 
     def fit(
         self,
-        model_factory: Callable[[Any], Any],
+        model_factory: Callable[[Any], Any] | Any,
         imputations: Iterable[Any],
         *,
         df_complete: float | None = None,
@@ -233,8 +234,10 @@ class _Pool:
         ----------
         model_factory : callable
             Takes an imputed table and returns a fitted model: results of statsmodels, or anything
-            with ``params`` and ``bse`` (standard errors), and ``df_resid`` if it has one. Or a
-            pair of estimates and variances, as arrays, or by name as dicts or Series of pandas.
+            with ``params`` and ``bse`` (standard errors), and ``df_resid`` if it has one. Or
+            ``(model, X, y)`` with a LinearRegression or LogisticRegression of scikit-learn, and
+            what it was fitted to. Or a pair of estimates and variances, as arrays, or by name as
+            dicts or Series of pandas.
         imputations : iterable of tables
             The imputed tables, as `GrapeImputer.sample` gives them; one is in memory at a time.
         df_complete : float or None
@@ -251,15 +254,31 @@ class _Pool:
         >>> mean = lambda table: ({"mean": table.mean()}, {"mean": table.var(ddof=1) / table.size})
         >>> pool.fit(mean, tables).names
         ('mean',)
+        >>> from sklearn.linear_model import LinearRegression
+        >>> tables = [np.random.default_rng(seed).normal(size=(30, 2)) for seed in range(5)]
+        >>> def linear(table):
+        ...     X, y = table[:, :1], table[:, 1]
+        ...     return LinearRegression().fit(X, y), X, y
+        >>> pool.fit(linear, tables).names
+        ('Intercept', 'x0')
         """
+        if not callable(model_factory) or isinstance(model_factory, type):
+            raise InputError(
+                "model_factory must be a function that takes a table and returns a fitted model, "
+                f"got {model_factory!r}."
+            )
         if hasattr(imputations, "columns"):
             raise InputError(
                 "imputations must be several tables, as sample(X) gives them, not one long table."
             )
         estimates, variances, names, degrees = [], [], None, []
         rows: list[float | None] = []
+        astray: list[int] = []
         for number, table in enumerate(imputations, start=1):
-            coefficients = _coefficients(model_factory(table))
+            model = model_factory(table)
+            coefficients = _coefficients(model)
+            if not _has_converged(model):
+                astray.append(number)
             if names is None:
                 names = coefficients.names
             if coefficients.names != names:
@@ -278,6 +297,12 @@ class _Pool:
                 f"The models are of {counts[0]:g} to {counts[-1]:g} rows. If you did not choose "
                 "rows by an imputed column, cells are missing in some tables: models leave out "
                 "such rows."
+            )
+        if astray:
+            warn(
+                f"The models of {len(astray)} of {len(rows)} imputations did not converge (first "
+                f"imputation {astray[0]}): their estimates may be anything. A column may tell the "
+                "outcome without fail, or be determined by others."
             )
         if df_complete is None:
             df_complete = float(min(degrees, default=np.inf))
@@ -301,14 +326,18 @@ def _coefficients(model: Any) -> _Coefficients:
     df, rows = np.inf, None
     if isinstance(model, tuple) and len(model) == 2:
         estimate, variance = model
+    elif is_with_data(model):
+        estimate, variance, df = variances_of(*model)
+        rows = float(len(model[2]))
     elif hasattr(model, "params") and hasattr(model, "bse"):
-        estimate, variance = model.params, np.square(model.bse)
+        estimate, variance = (_by_name(model, each) for each in (model.params, model.bse**2))
         df, count = float(getattr(model, "df_resid", np.inf)), getattr(model, "nobs", None)
         rows = float(count) if isinstance(count, Real) and np.isfinite(float(count)) else None
     else:
         raise InputError(
             f"A {type(model).__name__} has no standard errors to pool. Return results of "
-            "statsmodels, or a pair (estimates, variances)."
+            "statsmodels, (model, X, y) with a LinearRegression or LogisticRegression of "
+            "scikit-learn, or a pair (estimates, variances)."
         )
     estimate, variance = _flat(estimate), _flat(variance)
     labels = _labels_of(estimate)
@@ -319,6 +348,22 @@ def _coefficients(model: Any) -> _Coefficients:
     if labels is None:
         labels = [f"x{k}" for k in range(values.size)]
     return _Coefficients(tuple(map(str, labels)), values, spread, df, rows)
+
+
+def _has_converged(model: Any) -> bool:
+    """Whether a model has converged, as far as it says so."""
+    told = getattr(model, "mle_retvals", None)
+    told = told.get("converged") if isinstance(told, Mapping) else getattr(model, "converged", None)
+    return not isinstance(told, bool | np.bool_) or bool(told)
+
+
+def _by_name(model: Any, figures: Any) -> Any:
+    """Return figures by the names that a model of statsmodels has for them, if it has."""
+    names = getattr(getattr(model, "model", None), "exog_names", None)
+    if not isinstance(figures, np.ndarray) or figures.ndim != 1 or names is None:
+        return figures
+    distinct = len(set(names)) == len(names) == figures.size
+    return dict(zip(names, figures.tolist(), strict=True)) if distinct else figures
 
 
 def _flat(given: Any) -> Any:
@@ -407,8 +452,8 @@ def _checked(values: Any, labels: list[Any] | None) -> FloatArray:
         raise InputError(f"Expected an array of shape (imputations, estimates), got {array.shape}.")
     if array.shape[0] < FEWEST:
         raise InputError(
-            f"There is {array.shape[0]} imputation; the spread between imputations needs at least "
-            f"{FEWEST}, better 20."
+            f"{FEWEST} imputations at least tell the spread between them, better 20; here the "
+            f"number is {array.shape[0]}."
         )
     if not np.isfinite(array).all():
         raise InputError("An estimate or a variance is not a finite number.")
