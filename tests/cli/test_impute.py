@@ -105,6 +105,26 @@ def test_columns(cli, houses, quick, tmp_path):
     assert re.search(r"rooms +categorical", result.out)
 
 
+def test_cells_that_stay_empty_are_told(cli, houses, quick):
+    before = [line.split(",") for line in houses.read_text().splitlines()][1:]
+    empty = sum(row[4] == "" for row in before)
+    model = houses.with_name("m.grape")
+    result = cli("impute", houses, "--ignore", "id,sold", "--model", model, *quick)
+    assert f"{empty} cells are still empty: 'sold' ({empty})." in result.out
+    # A column that the model does not know stays as it is, too.
+    more = houses.with_name("more.csv")
+    header, *lines = houses.read_text().splitlines()
+    new = [f"{line},{'' if at else 'x'}" for at, line in enumerate(lines)]
+    more.write_text("\n".join([f"{header},note", *new]) + "\n")
+    result = cli("apply", model, more)
+    assert f"cells are still empty: 'sold' ({empty}), 'note' (79)." in result.out
+    assert re.search(r"note +not used +0 of 79", result.out)
+
+
+def test_nothing_is_said_of_empty_cells_where_there_are_none(cli, houses, quick):
+    assert "still empty" not in cli("impute", houses, *quick).out
+
+
 def test_limits_are_no_values(cli, make_csv, quick):
     table = [[str(k), str(2 * k) if k % 4 else "", ""] for k in range(40)]
     path = make_csv("holes.csv", table, ["a", "x", "none"])

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from grapefill import GrapeImputer
+from grapefill.evaluate import describe
 from grapefill.report import facts as facts_module
-from grapefill.report.facts import Facts, _correlation, _patterns, collect
+from grapefill.report.facts import Facts, LeftAlone, _correlation, _patterns, collect
 
 SETTINGS = {"max_steps": 30, "rounds": 1, "trees": 5, "trial_trees": 5}
 
@@ -31,6 +32,7 @@ def make_table(rows: int = 90) -> pd.DataFrame:
     table.loc[::4, "height"] = np.nan
     table.loc[1::6, "kind"] = None
     table.loc[2::9, "made"] = pd.NaT
+    table.loc[3::30, "note"] = None
     return table
 
 
@@ -55,8 +57,39 @@ def test_counts(facts: Facts, fitted: tuple[GrapeImputer, pd.DataFrame]) -> None
     assert (facts.n_rows, facts.n_columns, facts.shown_rows) == (90, 5, 90)
     missing = {column.name: column.missing for column in facts.columns}
     assert missing == table.drop(columns="note").isna().sum().to_dict()
-    assert facts.holes == int(table.isna().to_numpy().sum())
-    assert facts.others == [("note", "left as it is")]
+    assert facts.others == [LeftAlone("note", "left as it is", 3)]
+    assert facts.left == 3
+    assert facts.holes + facts.left == int(table.isna().to_numpy().sum())
+
+
+def test_patterns_are_those_of_describe(
+    facts: Facts, fitted: tuple[GrapeImputer, pd.DataFrame]
+) -> None:
+    """Columns that are left alone are missing too."""
+    found = describe(fitted[1])
+    named = {tuple(facts.names[at] for at in columns): rows for columns, rows in facts.patterns}
+    assert named == {pattern.columns: pattern.rows for pattern in found.patterns}
+    assert named[()] == found.complete_rows
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reasons"),
+    [
+        ({}, {"void": ("no value, and left out of the result", 0), "note": ("no value", 40)}),
+        (
+            {"keep_empty_features": True},
+            {"void": ("no value, and filled with one", 0), "note": ("no value", 40)},
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:These columns have no observed value")
+def test_columns_without_a_value(
+    parameters: dict[str, Any], reasons: dict[str, tuple[str, int]]
+) -> None:
+    table = pd.DataFrame({"x": np.arange(40.0), "void": np.nan, "note": np.nan})
+    facts = collect(fit(table, **parameters), table, title="Empty")
+    assert {each.name: (each.why, each.empty) for each in facts.others} == reasons
+    assert [each.name for each in facts.still_empty] == ["note"]
 
 
 def test_filled_numbers_are_those_of_transform(

@@ -60,6 +60,11 @@ class Outline(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
+def test_nothing_is_said_of_empty_cells_where_there_are_none(page: str) -> None:
+    assert "still empty" not in page
+    assert "left alone" not in page
+
+
 def test_names_and_values_stay_text(page: str) -> None:
     tags = {tag for tag, _ in Outline(page).tags}
     assert tags.isdisjoint({"script", "b-large", "iframe", "link", "object"})
@@ -139,6 +144,17 @@ def test_unusual_tables_have_a_report_too(make: Any) -> None:
     imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
     page = make_report(imputer, table)
     assert page.rstrip().endswith("</html>")
+
+
+def test_cells_that_stay_empty_are_told() -> None:
+    table = make_table().assign(note=[None] * 7 + [f"text {k}" for k in range(113)])
+    kinds = {"note": "passthrough"}
+    imputer = GrapeImputer("fast", settings=SETTINGS, kinds=kinds, random_state=0).fit(table)
+    page = make_report(imputer, table)
+    assert "<b>7</b>cells still empty" in page
+    assert "are still empty: 7 of <b>note</b>." in page
+    assert "Left alone: <b>note</b> (left as it is; 7 empty)." in page
+    assert page.count("Columns that are left alone are among them.") == 2
 
 
 def test_a_preset_without_held_out_cells_says_so() -> None:

@@ -27,7 +27,7 @@ def draw(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         monkeypatch.setattr(plots, "_svg", lambda figure, _: figure)
         facts = SimpleNamespace(
             missing=missing,
-            columns=[SimpleNamespace(name=name) for name in names],
+            names=names,
             n_rows=rows or len(missing),
             shown_rows=len(missing),
             patterns=[((k,), 5) for k in range(len(names))],

@@ -121,7 +121,7 @@ def apply(
     filled = file.as_written(fill(estimator, plan, table, terminal))
     file.write(output, filled, overwrite=running.overwrite)
     seconds = time.perf_counter() - started
-    show_result(terminal, estimator, table, filled, output=output, seconds=seconds)
+    show_result(terminal, estimator, file.frame, filled, output=output, seconds=seconds)
 
 
 def _load(path: str, device: str | None) -> GrapeEstimator:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from grapefill.evaluate.text import counted
 from grapefill.files.changes import find_missing
 from grapefill.table.text import describe_error
 
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from grapefill.table import Column
     from grapefill.training.choice import ColumnTrial
 
-__all__ = ["ColumnSummary", "summarise_columns", "summary_table"]
+__all__ = ["ColumnSummary", "still_empty", "summarise_columns", "summary_table"]
 
 MOST_COLUMNS = 40
+# Columns that are named in a sentence.
+MOST_NAMES = 10
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class ColumnSummary:
 
 
 def summarise_columns(imputer: GrapeImputer, before: Any, after: Any) -> list[ColumnSummary]:
-    """Return what happened to the columns that had holes."""
+    """Return what happened to the columns of a table that had holes, in their order."""
     model = imputer.model_
     trials: dict[int, ColumnTrial] = {}
     if model is not None:
@@ -56,21 +59,41 @@ def summarise_columns(imputer: GrapeImputer, before: Any, after: Any) -> list[Co
     result = []
     # A table looks for a name among all others, which takes long where there are thousands.
     old, new = (dict(zip(t.column_names, t.columns, strict=True)) for t in (before, after))
-    for j, column in enumerate(imputer.schema_.columns):
-        name = str(column.name)
-        if name not in old:
-            continue
-        holes = find_missing(old[name])
+    known = {str(column.name): j for j, column in enumerate(imputer.schema_.columns)}
+    for name, cells in old.items():
+        holes = find_missing(cells)
         if not holes.any():
             continue
         left = int(holes.sum())
         if name in new:
             left = int((holes & find_missing(new[name])).sum())
+        filled, j = int(holes.sum()) - left, known.get(name)
+        if j is None:
+            result.append(ColumnSummary(name, "not used", filled, left))
+            continue
+        column = imputer.schema_.columns[j]
         errors = _errors(column, trials[j]) if j in trials else ("", "", None)
-        result.append(
-            ColumnSummary(name, column.kind.value, int(holes.sum()) - left, left, *errors)
-        )
+        result.append(ColumnSummary(name, column.kind.value, filled, left, *errors))
     return result
+
+
+def still_empty(columns: list[ColumnSummary]) -> str:
+    """Return how many cells have no value yet, and where they are; empty if there are none.
+
+    Examples
+    --------
+    >>> still_empty([ColumnSummary("note", "passthrough", 0, 41), ColumnSummary("age", "", 3, 0)])
+    "41 cells are still empty: 'note' (41)."
+    """
+    some = [column for column in columns if column.left]
+    if not some:
+        return ""
+    cells = sum(column.left for column in some)
+    names = ", ".join(f"{column.name!r} ({column.left:,})" for column in some[:MOST_NAMES])
+    more = len(some) - MOST_NAMES
+    rest = f" and {counted(more, 'more column')}" if more > 0 else ""
+    are = "cell is" if cells == 1 else "cells are"
+    return f"{cells:,} {are} still empty: {names}{rest}."
 
 
 def _errors(column: Column, trial: ColumnTrial) -> tuple[str, str, float | None]:
@@ -101,7 +124,7 @@ def summary_table(columns: list[ColumnSummary]) -> Iterator[Any]:
             _add(table, column, tried=tried)
     yield table
     if len(columns) > len(shown):
-        yield f"and {len(columns) - len(shown):,} more columns"
+        yield f"and {counted(len(columns) - len(shown), 'more column')}"
     if tried:
         yield ""
         yield (

@@ -95,6 +95,23 @@ class ColumnFacts:
 
 
 @dataclass(frozen=True)
+class LeftAlone:
+    """A column that is not filled.
+
+    Parameters
+    ----------
+    name, why : str
+        The column, and the reason.
+    empty : int
+        Its cells without a value in the result.
+    """
+
+    name: str
+    why: str
+    empty: int
+
+
+@dataclass(frozen=True)
 class UncertainCell:
     """A cell that was filled in with little confidence."""
 
@@ -118,10 +135,12 @@ class Facts:
         Rows that distributions, maps and correlations are drawn from.
     columns : list of ColumnFacts
         The columns that can be filled.
-    others : list of (str, str)
-        Names of the other columns, and why they are left alone.
-    missing : ndarray of bool, shape (shown rows, columns)
-        The holes.
+    others : list of LeftAlone
+        The other columns.
+    names : list of str
+        What all columns of the table are called.
+    missing : ndarray of bool, shape (shown rows, all columns)
+        The holes, also of columns that are left alone.
     patterns : list of (columns, int)
         Which columns are missing together, and in how many of the shown rows.
     uncertain : list of UncertainCell
@@ -143,7 +162,8 @@ class Facts:
     n_columns: int
     shown_rows: int
     columns: list[ColumnFacts]
-    others: list[tuple[str, str]]
+    others: list[LeftAlone]
+    names: list[str]
     missing: BoolArray
     patterns: list[tuple[tuple[int, ...], int]]
     uncertain: list[UncertainCell]
@@ -157,6 +177,16 @@ class Facts:
     def holes(self) -> int:
         """Holes in columns that can be filled."""
         return sum(column.missing for column in self.columns)
+
+    @property
+    def still_empty(self) -> list[LeftAlone]:
+        """The columns that have cells without a value in the result."""
+        return [column for column in self.others if column.empty]
+
+    @property
+    def left(self) -> int:
+        """Cells without a value in the result."""
+        return sum(column.empty for column in self.others)
 
     @property
     def gain(self) -> float | None:
@@ -216,6 +246,7 @@ def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
                 None if model.held_out is None else model.held_out.of(at),
             )
         )
+    missing = np.column_stack([table.missing(j)[rows] for j in range(table.n_columns)])
     continuous = [at for at, facts in enumerate(columns) if not facts.discrete]
     settings = {
         "grapefill": __version__,
@@ -234,13 +265,10 @@ def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
         n_columns=table.n_columns,
         shown_rows=rows.size,
         columns=columns,
-        others=[
-            (column.name, "empty" if column.useless else column.note or "left as it is")
-            for j, column in enumerate(schema.columns)
-            if j not in schema.features
-        ],
-        missing=holes,
-        patterns=_patterns(holes),
+        others=_others(imputer, table),
+        names=list(table.labels),
+        missing=missing,
+        patterns=_patterns(missing),
         uncertain=_uncertain(columns, rows, filled, holes=holes, spread=spread, chances=chances),
         before=_correlation(numbers[:, continuous]),
         after=_correlation(filled[:, continuous]),
@@ -248,6 +276,23 @@ def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
         history=imputer.history_,
         settings=json.dumps(settings, indent=2, default=str, ensure_ascii=False),
     )
+
+
+def _others(imputer: GrapeImputer, table: Table) -> list[LeftAlone]:
+    """Return the columns that are not filled, with the cells that stay empty."""
+    features, result = set(imputer.schema_.features), []
+    for j, column in enumerate(imputer.schema_.columns):
+        if j in features:
+            continue
+        why, empty = column.note or "left as it is", int(table.missing(j).sum())
+        if column.useless and not imputer.keep_empty_features:
+            why, empty = "no value, and left out of the result", 0
+        elif column.useless and column.family == "number":
+            why, empty = "no value, and filled with one", 0
+        elif column.empty:
+            why = "no value"
+        result.append(LeftAlone(column.name, why, empty))
+    return result
 
 
 def _patterns(holes: BoolArray) -> list[tuple[tuple[int, ...], int]]:

@@ -48,7 +48,7 @@ def missingness_map(facts: Facts) -> str:
     holes = facts.missing[:, :MAP_COLUMNS]
     bins = np.array_split(np.arange(holes.shape[0]), min(MAP_ROWS, max(1, holes.shape[0])))
     share = np.array([holes[rows].mean(axis=0) for rows in bins])
-    names = [facts.columns[at].name for at in range(holes.shape[1])]
+    names = facts.names[:MAP_COLUMNS]
     with _figure(width=_wide(len(names)), height=4.2) as (figure, axes):
         edges = np.cumsum([0, *map(len, bins)]) * (facts.n_rows / max(1, holes.shape[0]))
         for at in range(share.shape[1]):
@@ -92,12 +92,12 @@ def pattern_plot(facts: Facts) -> str:
         axes.set_ylim(len(patterns) - 0.5, -0.5)
         axes.set_xlim(-0.6, len(used) + 3.4)
         axes.set_yticks([])
-        below = _name_ticks(axes, [facts.columns[at].name for at in used])
+        below = _name_ticks(axes, [facts.names[at] for at in used])
         figure.set_figheight(0.6 + below + 0.3 * len(patterns))
         axes.spines[:].set_visible(False)
         words = "; ".join(
             f"{count:,} rows without "
-            + (", ".join(facts.columns[at].name for at in columns) or "any hole")
+            + (", ".join(facts.names[at] for at in columns) or "any hole")
             for columns, count in patterns[:3]
         )
         return _svg(figure, f"Columns that are missing together. Most frequent: {words}.")
