@@ -215,3 +215,8 @@ def test_any_table_is_described_or_refused_in_words(rows: list[list[Any]]) -> No
     json.dumps(found.to_dict())
     assert str(found)
     assert sum(pattern.rows for pattern in found.patterns) <= found.rows
+
+
+def test_one_is_not_many() -> None:
+    table = pd.DataFrame({"x": [1.0, np.nan, np.nan], "y": [1.0, 2.0, np.nan]})
+    assert "; 1 row (33.3%) is complete." in str(describe(table))

@@ -65,3 +65,10 @@ def test_names_of_columns_do_not_overlap(
         boxes = [label.get_window_extent() for label in labels]
         assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
     assert len(names[0]) > 1 or labels[0].get_rotation() == 0
+
+
+def test_one_row_is_not_many() -> None:
+    facts = SimpleNamespace(names=["x", "y"], patterns=[((), 2), ((0,), 1)], shown_rows=3)
+    drawn = plots.pattern_plot(facts)  # type: ignore[arg-type]
+    assert "Most frequent: 2 rows without any hole; 1 row without x." in drawn
+    assert ">1 row (33.3%)<" in drawn

@@ -185,7 +185,7 @@ def ampute(
     file.write(output, table, overwrite=running.overwrite, erase=True)
     place = "standard output" if output == "-" else output
     terminal.show(
-        f"{after - before:,} cells were emptied.",
+        "1 cell was emptied." if after - before == 1 else f"{after - before:,} cells were emptied.",
         f"The table with holes: {place}",
         to_error=output == "-",
     )

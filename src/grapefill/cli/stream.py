@@ -133,14 +133,18 @@ class Streamed:
 
     def lines(self, output: str, *, done_before: int = 0) -> Iterator[str]:
         """Yield what to tell in the end."""
+        from grapefill.evaluate.text import counted
+
         seconds = time.perf_counter() - self.started
         rate = self.rows / max(seconds, 1e-9)
         memory = peak_megabytes()
         files = f" in {self.files:,} files" if self.files > 1 else ""
         if done_before:
-            yield f"{done_before:,} files were done before."
+            were = "file was" if done_before == 1 else "files were"
+            yield f"{done_before:,} {were} done before."
         yield (
-            f"{self.rows:,} rows{files} in {seconds:.1f} seconds, {rate:,.0f} rows per second"
+            f"{counted(self.rows, 'row')}{files} in {seconds:.1f} seconds, "
+            f"{rate:,.0f} rows per second"
             + (f", at most {memory:,} MB of memory." if memory else ".")
         )
         yield f"The filled table: {output}"
@@ -189,7 +193,8 @@ def apply_to_folder(
     run = FolderRun(data, output, digest, overwrite=running.overwrite)
     todo = run.todo()
     if run.resumed:
-        terminal.note(f"Going on with the run that was cut off; {len(todo):,} files are left.")
+        are = "file is" if len(todo) == 1 else "files are"
+        terminal.note(f"Going on with the run that was cut off; {len(todo):,} {are} left.")
     done = Streamed(files=len(todo))
     total = sum(map(_rows, todo))
     with terminal.progress(f"Filling {Path(data).name}") as bar:

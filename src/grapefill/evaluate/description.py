@@ -171,10 +171,12 @@ class Description:
         return plain | shares
 
     def _heading(self) -> str:
+        complete = counted(self.complete_rows, "row")
+        are = "is" if self.complete_rows == 1 else "are"
         return (
             f"{counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}. "
             f"{_percent(self.missing_share)} of the cells are missing; "
-            f"{self.complete_rows:,} rows ({_percent(self.complete_share)}) are complete."
+            f"{complete} ({_percent(self.complete_share)}) {are} complete."
         )
 
     def _columns_text(self) -> str:
@@ -186,7 +188,7 @@ class Description:
             rows.append([*row, f"{column.missing:,}", share, distinct])
         lines = align(rows, right=(3, 4, 5))
         left = len(self.columns) - SHOWN_COLUMNS
-        return "\n".join([*lines, f"and {left:,} more columns"] if left > 0 else lines)
+        return "\n".join([*lines, f"and {counted(left, 'more column')}"] if left > 0 else lines)
 
     def _remarks_text(self) -> str:
         rows = [

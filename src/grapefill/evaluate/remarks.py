@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grapefill.evaluate.text import counted
 from grapefill.table.infer import MINIMUM_FOR_IDENTIFIER, first_infinity
 from grapefill.table.kinds import Form
 from grapefill.table.text import some_of
@@ -147,10 +148,8 @@ def _remarks_on_text(column: Column, values: Values) -> Iterator[Remark]:
     texts = [str(value).strip() for value in values.values]
     blank = [at for at, text in enumerate(texts) if text.lower() in _NO_VALUE]
     for at in blank:
-        yield Remark(
-            "sentinel",
-            f"has {values.values[at]!r} in {values.counts[at]:,} cells, which may mean missing",
-        )
+        cells = counted(int(values.counts[at]), "cell")
+        yield Remark("sentinel", f"has {values.values[at]!r} in {cells}, which may mean missing")
     is_text = values.cells.storage.form is Form.TEXT
     numeric = [at for at, text in enumerate(texts) if is_text and _NUMBER.fullmatch(text)]
     coded = any(_LEADING_ZERO.fullmatch(texts[at]) for at in numeric)
@@ -173,9 +172,10 @@ def _remarks_on_numbers(column: Column, values: Values) -> Iterator[Remark]:
     elif values.distinct == values.observed >= MINIMUM_FOR_IDENTIFIER and _are_consecutive(found):
         yield Remark("identifier", "holds consecutive whole numbers, like a row number")
     for value, count in _sentinels(found, counts):
+        cells = counted(count, "cell")
         yield Remark(
             "sentinel",
-            f"has {value:g} in {count:,} cells, far from all others, which may mean missing",
+            f"has {value:g} in {cells}, far from all others, which may mean missing",
         )
 
 

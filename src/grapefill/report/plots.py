@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grapefill.evaluate.text import counted
 from grapefill.table.text import describe_error
 
 if TYPE_CHECKING:
@@ -68,10 +69,8 @@ def missingness_map(facts: Facts) -> str:
         _name_ticks(axes, names)
         axes.set_ylabel("row")
         total = facts.missing.mean() if facts.missing.size else 0.0
-        return _svg(
-            figure,
-            f"Map of missing cells: {len(names)} columns, {total:.1%} of the cells are missing.",
-        )
+        words = f"{counted(len(names), 'column')}, {total:.1%} of the cells are missing"
+        return _svg(figure, f"Map of missing cells: {words}.")
 
 
 def pattern_plot(facts: Facts) -> str:
@@ -86,9 +85,8 @@ def pattern_plot(facts: Facts) -> str:
                     place, line, "o", color=FILLED if gone else FAINT, markersize=8 if gone else 4
                 )
             share = count / max(1, facts.shown_rows)
-            axes.text(
-                len(used) + 0.2, line, f"{count:,} rows ({share:.1%})", va="center", color=INK
-            )
+            words = f"{counted(count, 'row')} ({share:.1%})"
+            axes.text(len(used) + 0.2, line, words, va="center", color=INK)
         axes.set_ylim(len(patterns) - 0.5, -0.5)
         axes.set_xlim(-0.6, len(used) + 3.4)
         axes.set_yticks([])
@@ -96,7 +94,7 @@ def pattern_plot(facts: Facts) -> str:
         figure.set_figheight(0.6 + below + 0.3 * len(patterns))
         axes.spines[:].set_visible(False)
         words = "; ".join(
-            f"{count:,} rows without "
+            f"{counted(count, 'row')} without "
             + (", ".join(facts.names[at] for at in columns) or "any hole")
             for columns, count in patterns[:3]
         )
@@ -114,7 +112,7 @@ def distribution(column: ColumnFacts) -> str:
         axes.spines[["left"]].set_visible(False)
         return _svg(
             figure,
-            f"{column.name}: {column.observed.size:,} observed values beside "
+            f"{column.name}: {counted(column.observed.size, 'observed value')} beside "
             f"{column.filled.size:,} filled in.",
         )
 
@@ -144,7 +142,7 @@ def training_curve(facts: Facts) -> str:
         axes.set_ylabel("loss")
         axes.legend(frameon=False, labelcolor=INK)
         last = f"{loss[-1]:.3g}" if loss.size else "unknown"
-        return _svg(figure, f"Loss over {loss.size:,} training steps, {last} in the end.")
+        return _svg(figure, f"Loss over {counted(loss.size, 'training step')}, {last} in the end.")
 
 
 def error_plot(columns: list[ColumnFacts]) -> str:
@@ -162,7 +160,8 @@ def error_plot(columns: list[ColumnFacts]) -> str:
         axes.set_xlim(0, max(1.1, *gains) if gains else 1.1)
         axes.set_xlabel("error, as a share of filling in one value everywhere")
         words = ", ".join(f"{column.name} {column.gain:.0%}" for column in known[:5])
-        return _svg(figure, f"Held-out error of {len(known)} columns against a constant: {words}.")
+        columns_shown = counted(len(known), "column")
+        return _svg(figure, f"Held-out error of {columns_shown} against a constant: {words}.")
 
 
 def scatter(column: ColumnFacts) -> str:

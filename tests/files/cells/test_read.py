@@ -237,3 +237,12 @@ def test_words(found, words):
 def test_nothing_but_marks_where_it_is_known_what_is_missing(kind):
     column = columns({"x": ColumnFormat(kind)}, x=["-", None, "-"])["x"]
     assert (column.format.type, column.values.null_count) == (kind, 3)
+
+
+@pytest.mark.parametrize(
+    ("bad", "others"), [(1, ""), (2, " and 1 other cell"), (3, " and 2 other cells")]
+)
+def test_cells_that_are_no_numbers_are_counted(bad, others):
+    texts = [str(k) for k in range(200)] + ["about 7"] * bad
+    with pytest.raises(GrapefillWarning, match=rf"'about 7'{others}, so it is read"):
+        columns(x=texts)

@@ -322,7 +322,8 @@ class _Reader:
             return
         row = int(np.flatnonzero(bad)[0])
         text = self.texts[row].as_py()
-        others = f" and {count - 1} other cells" if count > 1 else ""
+        more = "1 other cell" if count == 2 else f"{count - 1:,} other cells"
+        others = f" and {more}" if count > 1 else ""
         warn(
             f"Column {self.name!r} of {self.context.name} holds {what}, but "
             f"{self.context.where(row)} has {text!r}{others}, so it is read as text. If {text!r} "
