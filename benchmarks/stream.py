@@ -79,6 +79,7 @@ def _run(preset: str, source: Path, target: Path, seed: int) -> dict[str, Any]:
             imputer.fit(source)
         else:
             run = FolderRun(source, target, "benchmark")
+            run.start()
             filler = FillerMaker(imputer, _no_plan(), ())
             for job in run.todo():
                 fill_parquet(job, filler(job.source))

@@ -186,6 +186,70 @@ def test_a_folder_is_imputed(cli, folder, tmp_path, quick):
         assert f"{option[0]} needs the whole table in memory" in result.err
 
 
+@pytest.mark.parametrize(
+    ("start", "name"), [(".", "."), (".", "more/.."), ("more", ".."), ("..", "parts/")]
+)
+def test_a_folder_by_any_name(cli, folder, model, monkeypatch, *, start, name):
+    monkeypatch.chdir(folder / start)
+    result = cli("apply", model, name)
+    assert result.code == 0, result.err
+    assert (folder.with_name("parts-filled") / "part-0.parquet").exists()
+
+
+def test_a_folder_is_imputed_from_inside(cli, folder, tmp_path, quick, monkeypatch):
+    monkeypatch.chdir(folder)
+    result = cli("impute", ".", "--ignore", "row", *quick)
+    assert result.code == 0, result.err
+    assert f"The filled table: {tmp_path / 'parts-filled'}" in result.out
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("-", "A folder cannot go to standard output"),
+        ("parts/filled", "one of the folders is inside the other"),
+        ("full", "exists already"),
+        ("note.txt", "it is a file"),
+        ("note.txt/filled", "there is a file at"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_said_before_training(
+    cli, folder, quick, monkeypatch, *, output, words
+):
+    def fail(*_, **__):
+        raise AssertionError("training has begun")
+
+    tmp_path = folder.parent
+    monkeypatch.setattr("grapefill.cli.impute._fit", fail)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "note.txt").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "part-0.parquet").write_text("mine")
+    before = contents(tmp_path)
+    result = cli("impute", "parts", "-o", output, *quick)
+    assert result.code == 1
+    assert words in result.err
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [("ampute", "."), ("ampute", ".."), ("impute", "a.csv", "-o", ".")]
+)
+def test_a_folder_in_place_of_a_file(cli, folder, monkeypatch, arguments):
+    monkeypatch.chdir(folder)
+    (folder / "a.csv").write_text("x,y\n1,2\n,3\n")
+    result = cli(*arguments, *(["--interval", "0.9"] if arguments[0] == "impute" else []))
+    assert result.code == 1
+    assert "is a folder" in result.err
+
+
+@pytest.mark.parametrize("command", ["impute", "fit", "apply"])
+def test_help_tells_of_folders(cli, command):
+    assert "folder of Parquet files" in " ".join(
+        cli(command, "--help").out.replace("│", " ").split()
+    )
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
 def test_a_large_text_streams_to_the_same_bytes(cli, tmp_path, monkeypatch, quick, encoding):
     random = np.random.default_rng(0)

@@ -63,6 +63,7 @@ def apply(
         apply_to_large_file,
         fingerprint_of_file,
         is_large,
+        plan_run,
     )
     from grapefill.files.places import check_output
     from grapefill.files.table_file import read_options
@@ -96,17 +97,15 @@ def apply(
         return
     plan = Plan.from_dict(notes.get("plan", {}))
     if folder:
-        apply_to_folder(
-            estimator,
-            plan,
+        run = plan_run(
             data,
             output,
+            plan,
             fingerprint=fingerprint_of_file(model),
             na=reading.na,
-            running=running,
-            terminal=terminal,
-            work=ray.fill,
+            overwrite=running.overwrite,
         )
+        apply_to_folder(estimator, plan, run, na=reading.na, terminal=terminal, work=ray.fill)
         return
     if ray.address is not None:
         raise InputError(f"--ray is for folders, and {data!r} is a file. Leave it out.")

@@ -19,7 +19,7 @@ from grapefill.cli.draws import (
     write_draws,
     write_interval,
 )
-from grapefill.cli.stream import apply_to_folder, open_source, streams
+from grapefill.cli.stream import apply_to_folder, open_source, plan_run, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
     check_outputs,
@@ -84,10 +84,10 @@ def impute(
     ----------
     data
         The table: CSV, TSV, Parquet, Feather, Arrow, Excel or JSON lines, perhaps with .gz or .zst
-        behind it; - for standard input.
+        behind it; - for standard input; or a folder of Parquet files.
     output
-        Where the filled table goes, - for standard output. Without it, -filled is added to the
-        name.
+        Where the filled table goes, - for standard output; for a folder, another folder. Without
+        it, -filled is added to the name.
     model
         Keep the model in this file, for 'grapefill apply'. If training is cut off, the same
         command goes on with it.
@@ -230,21 +230,20 @@ def _impute_folder(  # noqa: PLR0917 - the options of the command, in their orde
         )
     check_outputs(model, inputs=[data], overwrite=running.overwrite)
     source, plan = open_source(data, columns, reading)
+    run = plan_run(
+        data,
+        output,
+        plan,
+        # The same settings and seed give the same model.
+        fingerprint=repr(training.parameters()),
+        na=reading.na,
+        overwrite=running.overwrite,
+    )
     checkpoint = training.checkpoint(model)
     imputer = _fit(source, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     if model is not None:
         imputer.save(model, notes=_notes({}, plan, reading))
-    apply_to_folder(
-        imputer,
-        plan,
-        data,
-        output,
-        # The same settings and seed give the same model.
-        fingerprint=repr(training.parameters()),
-        na=reading.na,
-        running=running,
-        terminal=terminal,
-    )
+    apply_to_folder(imputer, plan, run, na=reading.na, terminal=terminal)
     remove_checkpoint(checkpoint)
 
 

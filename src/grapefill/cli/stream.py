@@ -15,12 +15,12 @@ from grapefill.errors import ConfigError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from grapefill.cli.arguments import Columns, Reading, Running
+    from grapefill.cli.arguments import Columns, Reading
     from grapefill.cli.columns import Plan
     from grapefill.cli.terminal import Terminal
     from grapefill.files import TableFile
     from grapefill.files.batches import BatchSource
-    from grapefill.files.folder import Job
+    from grapefill.files.folder import FolderRun, Job
     from grapefill.files.options import ReadOptions
     from grapefill.imputer import GrapeImputer
 
@@ -33,6 +33,7 @@ __all__ = [
     "fingerprint_of_file",
     "is_large",
     "open_source",
+    "plan_run",
     "streams",
 ]
 
@@ -150,15 +151,63 @@ class Streamed:
         yield f"The filled table: {output}"
 
 
-def apply_to_folder(
-    imputer: GrapeImputer,
-    plan: Plan,
+def plan_run(
     data: str,
     output: str | None,
+    plan: Plan,
     *,
     fingerprint: str,
     na: tuple[str, ...],
-    running: Running,
+    overwrite: bool,
+) -> FolderRun:
+    """Return a run that fills every Parquet file of a folder, if that can be; nothing is written.
+
+    Parameters
+    ----------
+    data, output : str, str or None
+        The folder, and the folder of the results.
+    plan : Plan
+        Levels and bounds of columns.
+    fingerprint : str
+        What tells one model from another.
+    na : tuple of str
+        Marks for missing cells.
+    overwrite : bool
+        Whether results of other work may be replaced.
+    """
+    from grapefill.files.folder import FolderRun
+
+    if output == "-":
+        raise ConfigError("A folder cannot go to standard output. Name a folder with -o.")
+    output = _beside(data) if output is None else output
+    marks = json.dumps([fingerprint, plan.to_dict(), na])
+    digest = hashlib.sha256(marks.encode()).hexdigest()
+    return FolderRun(data, output, digest, overwrite=overwrite)
+
+
+def _beside(data: str) -> str:
+    """Return where the files of a folder go when nobody says.
+
+    Examples
+    --------
+    >>> _beside("parts/"), _beside("x/parts")
+    ('parts-filled', 'x/parts-filled')
+    """
+    folder = Path(data)
+    if folder.name in ("", ".."):
+        # The name of '.' is known only from where it is.
+        folder = folder.resolve()
+    if not folder.name:
+        raise ConfigError(f"There is no place beside {data!r}. Name a folder with -o.")
+    return str(folder.with_name(f"{folder.name}-filled"))
+
+
+def apply_to_folder(
+    imputer: GrapeImputer,
+    plan: Plan,
+    run: FolderRun,
+    *,
+    na: tuple[str, ...],
     terminal: Terminal,
     work: Callable[[list[Job], FillerMaker, Callable[[int], None]], None] | None = None,
 ) -> None:
@@ -168,36 +217,24 @@ def apply_to_folder(
     ----------
     imputer, plan : GrapeImputer, Plan
         What to fill with.
-    data, output : str, str or None
-        The folder, and the folder of the results.
-    fingerprint : str
-        What tells one model from another.
+    run : FolderRun
+        The files, from `plan_run`.
     na : tuple of str
         Marks for missing cells.
-    running : Running
-        Options of the command.
     terminal : Terminal
         Where to show progress.
     work : callable or None
         Does the files that are left, given a maker of fillers and a callback for rows; one after
         the other in this process when None.
     """
-    from grapefill.files.folder import FolderRun
-
-    if output is None:
-        output = str(Path(data).with_name(f"{Path(data).name}-filled"))
-    if output == "-":
-        raise ConfigError("A folder cannot go to standard output. Name a folder with -o.")
-    marks = json.dumps([fingerprint, plan.to_dict(), na])
-    digest = hashlib.sha256(marks.encode()).hexdigest()
-    run = FolderRun(data, output, digest, overwrite=running.overwrite)
+    run.start()
     todo = run.todo()
     if run.resumed:
         are = "file is" if len(todo) == 1 else "files are"
         terminal.note(f"Going on with the run that was cut off; {len(todo):,} {are} left.")
     done = Streamed(files=len(todo))
     total = sum(map(_rows, todo))
-    with terminal.progress(f"Filling {Path(data).name}") as bar:
+    with terminal.progress(f"Filling {run.source.resolve().name}") as bar:
 
         def count(rows: int) -> None:
             done.rows += rows
@@ -205,7 +242,7 @@ def apply_to_folder(
 
         (work or _one_by_one)(todo, FillerMaker(imputer, plan, na), count)
     run.finish()
-    terminal.show(*done.lines(output, done_before=len(run.jobs) - len(todo)))
+    terminal.show(*done.lines(str(run.target), done_before=len(run.jobs) - len(todo)))
 
 
 def apply_to_large_file(

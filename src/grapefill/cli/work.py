@@ -154,6 +154,8 @@ def default_output(path: str, word: str) -> str:
     if path == "-":
         return path
     source = Path(path)
+    if source.name in ("", ".."):
+        raise InputError(f"{path!r} is a folder. Give the path of a file.")
     stem = source.name.partition(".")[0] or source.name
     return str(source.with_name(f"{stem}-{word}{source.name[len(stem) :]}"))
 

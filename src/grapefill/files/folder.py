@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ class FolderRun:
 
     While it lasts, a hidden file in the folder of the results tells which model and which input
     they belong to. A result appears whole or not at all, so those that are there are done.
+    Nothing is written before `start`.
 
     Parameters
     ----------
@@ -54,7 +56,8 @@ class FolderRun:
     Raises
     ------
     OutputError
-        If the folders are one inside the other, or the second has files of other work.
+        If the folders are one inside the other, or the second cannot be written to or has files of
+        other work.
     """
 
     def __init__(
@@ -73,10 +76,27 @@ class FolderRun:
         facts = {str(job.source.relative_to(self.source)): _facts(job.source) for job in self.jobs}
         self._content = json.dumps({"fingerprint": fingerprint, "files": facts}, indent=1)
         self.resumed = self._is_same()
-        if not self.resumed:
-            self._start(overwrite=overwrite)
-        else:
+        self._in_the_way = [job.target for job in self.jobs if job.target.exists()]
+        if not self.resumed and self._in_the_way and not overwrite:
+            raise OutputError(
+                f"Cannot write {str(self._in_the_way[0])!r}: the file exists already, and is not "
+                "of a run of this command with the same model and files. Choose another folder, or "
+                "allow overwriting."
+            )
+
+    def start(self) -> None:
+        """Begin the run, or go on with it."""
+        if self.resumed:
             self._sweep()
+            return
+        try:
+            self.target.mkdir(parents=True, exist_ok=True)
+            for path in self._in_the_way:
+                path.unlink()
+            with write_whole(self._journal, text=True) as file:
+                file.write(self._content)
+        except OSError as error:
+            raise OutputError(f"Cannot write to {str(self.target)!r}: {error}.") from error
 
     def todo(self) -> list[Job]:
         """Return the files that are not done yet, in order."""
@@ -98,6 +118,13 @@ class FolderRun:
                 f"Cannot write to {str(self.target)!r}: one of the folders is inside the other, "
                 "and the input is never overwritten. Choose a folder beside it."
             )
+        there = next(place for place in (target, *target.parents) if place.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            why = "you may not write to" if there.is_dir() else "there is a file at"
+            raise OutputError(
+                f"Cannot write to {str(self.target)!r}: {why} {str(there)!r}. Choose another "
+                "folder."
+            )
 
     def _is_same(self) -> bool:
         """Whether the folder holds the beginning of this very work."""
@@ -105,23 +132,6 @@ class FolderRun:
             return self._journal.read_text(encoding="utf-8") == self._content
         except (OSError, UnicodeDecodeError):
             return False
-
-    def _start(self, *, overwrite: bool) -> None:
-        there = [job.target for job in self.jobs if job.target.exists()]
-        if there and not overwrite:
-            raise OutputError(
-                f"Cannot write {str(there[0])!r}: the file exists already, and is not of a run of "
-                "this command with the same model and files. Choose another folder, or allow "
-                "overwriting."
-            )
-        try:
-            self.target.mkdir(parents=True, exist_ok=True)
-            for path in there:
-                path.unlink()
-            with write_whole(self._journal, text=True) as file:
-                file.write(self._content)
-        except OSError as error:
-            raise OutputError(f"Cannot write to {str(self.target)!r}: {error}.") from error
 
     def _sweep(self) -> None:
         """Remove what a killed run left half-written."""
