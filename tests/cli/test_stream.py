@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 
@@ -175,6 +176,13 @@ def test_a_folder_is_imputed(cli, folder, tmp_path, quick):
     assert result.code == 0, result.err
     after = pq.read_table(tmp_path / "filled" / "part-0.parquet")
     assert all(column.null_count == 0 for column in after.columns)
+    # The table at the end counts the cells of all files.
+    parts = [pq.read_table(path) for path in folder.rglob("*.parquet")]
+    for name in ("size", "price", "kind"):
+        holes = sum(part[name].null_count for part in parts)
+        assert re.search(rf"^{name} +\w+ +{holes} .*(lower|higher|same)", result.out, re.MULTILINE)
+    total = sum(column.null_count for part in parts for column in part.columns)
+    assert f"{total:,} cells were filled." in result.out
     for option in (
         ("--report", "r.html"),
         ("--draws", "2"),
@@ -184,6 +192,22 @@ def test_a_folder_is_imputed(cli, folder, tmp_path, quick):
         result = cli("impute", folder, *option)
         assert result.code == 1
         assert f"{option[0]} needs the whole table in memory" in result.err
+
+
+def test_columns_without_a_value_stay_empty(cli, tmp_path, quick):
+    """A folder is told of as a file is."""
+    place = tmp_path / "parts"
+    place.mkdir()
+    table = make_table(60, 0).append_column("void", pa.nulls(60, pa.float64()))
+    pq.write_table(table, place / "a.parquet")
+    for data in (place, place / "a.parquet"):
+        result = cli("impute", data, "--ignore", "row", *quick)
+        assert result.code == 0, result.err
+        assert "60 cells are still empty: 'void' (60)." in result.out
+        assert "Note: These columns have no value and stay empty: 'void'.\n" in result.err
+        assert "keep_empty_features" not in result.err
+    filled = pq.read_table(tmp_path / "parts-filled" / "a.parquet")
+    assert filled.column_names == table.column_names
 
 
 @pytest.mark.parametrize(

@@ -322,17 +322,11 @@ def show_result(
     seconds: float,
 ) -> None:
     """Show what was filled in, how good that is, and where it is."""
-    from grapefill.cli.summary import still_empty, summarise_columns, summary_table
+    from grapefill.cli.summary import Tally, result_lines
 
     to_error = output == "-"
-    found = summarise_columns(imputer, table, filled)
-    cells = sum(column.filled for column in found)
-    if found:
-        terminal.show(*summary_table(found), "", to_error=to_error)
-        were = "cell was" if cells == 1 else "cells were"
-        words = [f"{cells:,} {were} filled in {seconds:.1f} seconds."]
-        words += [left] if (left := still_empty(found)) else []
-    else:
-        words = ["No cell was missing; the table is unchanged."]
+    tally = Tally()
+    tally.add(table, filled)
     place = "standard output" if to_error else output
-    terminal.show(*words, f"The filled table: {place}", to_error=to_error)
+    lines = result_lines(imputer, tally, seconds)
+    terminal.show(*lines, f"The filled table: {place}", to_error=to_error)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from grapefill.cli.arguments import Columns, Reading
     from grapefill.cli.columns import Plan
+    from grapefill.cli.summary import Tally
     from grapefill.cli.terminal import Terminal
     from grapefill.files import TableFile
     from grapefill.files.batches import BatchSource
@@ -88,12 +89,15 @@ class RowFiller:
         Marks for missing cells.
     name : str
         What to call the file in a message.
+    tally : Tally or None
+        Where holes are counted, if they are.
     """
 
     imputer: GrapeImputer
     plan: Plan
     na: tuple[str, ...]
     name: str
+    tally: Tally | None = None
 
     def __call__(self, rows: Any) -> Any:
         """Return a pyarrow table filled."""
@@ -104,6 +108,8 @@ class RowFiller:
         frame = without_marks(rows, self.na)
         table = select_columns(self.imputer, self.plan.prepare(_Part(frame, self.name)), self.name)
         filled = fill_rows(self.imputer, self.plan, table)
+        if self.tally is not None:
+            self.tally.add(frame, filled)
         changes = Changes.between(frame, filled, erase=False, name=self.name)
         return with_changes(rows, changes, self.name)
 
@@ -115,10 +121,11 @@ class FillerMaker:
     imputer: GrapeImputer
     plan: Plan
     na: tuple[str, ...]
+    tally: Tally | None = None
 
     def __call__(self, path: Path) -> RowFiller:
         """Return what fills the rows of a file."""
-        return RowFiller(self.imputer, self.plan, self.na, repr(str(path)))
+        return RowFiller(self.imputer, self.plan, self.na, repr(str(path)), self.tally)
 
 
 @dataclass
@@ -142,7 +149,7 @@ class Streamed:
         files = f" in {self.files:,} files" if self.files > 1 else ""
         if done_before:
             were = "file was" if done_before == 1 else "files were"
-            yield f"{done_before:,} {were} done before."
+            yield f"{done_before:,} {were} done before, and not counted here."
         yield (
             f"{counted(self.rows, 'row')}{files} in {seconds:.1f} seconds, "
             f"{rate:,.0f} rows per second"
@@ -227,8 +234,12 @@ def apply_to_folder(
         Does the files that are left, given a maker of fillers and a callback for rows; one after
         the other in this process when None.
     """
+    from grapefill.cli.summary import Tally, result_lines
+
     run.start()
     todo = run.todo()
+    # What other processes fill is not counted.
+    tally = Tally() if work is None else None
     if run.resumed:
         are = "file is" if len(todo) == 1 else "files are"
         terminal.note(f"Going on with the run that was cut off; {len(todo):,} {are} left.")
@@ -240,8 +251,10 @@ def apply_to_folder(
             done.rows += rows
             _move(bar, done, total)
 
-        (work or _one_by_one)(todo, FillerMaker(imputer, plan, na), count)
+        (work or _one_by_one)(todo, FillerMaker(imputer, plan, na, tally), count)
     run.finish()
+    if tally is not None and todo:
+        terminal.show(*result_lines(imputer, tally))
     terminal.show(*done.lines(str(run.target), done_before=len(run.jobs) - len(todo)))
 
 
@@ -267,10 +280,11 @@ def apply_to_large_file(
     terminal : Terminal
         Where to show progress.
     """
+    from grapefill.cli.summary import Tally, result_lines
     from grapefill.files.folder import Job, fill_parquet
     from grapefill.files.text.parts import fill_delimited
 
-    done = Streamed(files=1)
+    done, tally = Streamed(files=1), Tally()
     job = Job(Path(data), Path(output))
     is_parquet = data.lower().endswith((".parquet", ".pq"))
     total = _rows(job) if is_parquet else 0
@@ -281,10 +295,12 @@ def apply_to_large_file(
             _move(bar, done, total)
 
         if is_parquet:
-            fill_parquet(job, RowFiller(imputer, plan, options.na, repr(data)), on_rows=count)
+            filler = RowFiller(imputer, plan, options.na, repr(data), tally)
+            fill_parquet(job, filler, on_rows=count)
         else:
-            fill_delimited(data, output, _TextFiller(imputer, plan), options, on_rows=count)
-    terminal.show(*done.lines(output))
+            text_filler = _TextFiller(imputer, plan, tally)
+            fill_delimited(data, output, text_filler, options, on_rows=count)
+    terminal.show(*result_lines(imputer, tally), *done.lines(output))
 
 
 @dataclass(frozen=True)
@@ -293,12 +309,15 @@ class _TextFiller:
 
     imputer: GrapeImputer
     plan: Plan
+    tally: Tally
 
     def __call__(self, part: TableFile) -> Any:
         from grapefill.cli.columns import fill_rows, select_columns
 
         table = select_columns(self.imputer, self.plan.prepare(part), part.name)
-        return fill_rows(self.imputer, self.plan, table)
+        filled = fill_rows(self.imputer, self.plan, table)
+        self.tally.add(part.frame, filled)
+        return filled
 
 
 def _one_by_one(jobs: list[Job], filler: FillerMaker, count: Callable[[int], None]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from grapefill.evaluate.text import counted
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from grapefill.table import Column
     from grapefill.training.choice import ColumnTrial
 
-__all__ = ["ColumnSummary", "still_empty", "summarise_columns", "summary_table"]
+__all__ = [
+    "ColumnSummary",
+    "Tally",
+    "result_lines",
+    "still_empty",
+    "summarise_columns",
+    "summary_table",
+]
 
 MOST_COLUMNS = 40
 # Columns that are named in a sentence.
@@ -50,24 +57,51 @@ class ColumnSummary:
     ratio: float | None = None
 
 
-def summarise_columns(imputer: GrapeImputer, before: Any, after: Any) -> list[ColumnSummary]:
-    """Return what happened to the columns of a table that had holes, in their order."""
+@dataclass
+class Tally:
+    """Holes that were filled and that were not, column by column.
+
+    Parameters
+    ----------
+    filled, left : dict of str to int
+        Their numbers in columns with holes.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> tally = Tally()
+    >>> tally.add(pa.table({"x": [1, None], "y": [2, None]}), pa.table({"x": [1, 3]}))
+    >>> tally.filled, tally.left
+    ({'x': 1, 'y': 0}, {'x': 0, 'y': 1})
+    """
+
+    filled: dict[str, int] = field(default_factory=dict)
+    left: dict[str, int] = field(default_factory=dict)
+
+    def add(self, before: Any, after: Any) -> None:
+        """Count the holes of some rows, which may have lost columns when they were filled."""
+        # A table looks for a name among all others, which takes long where there are thousands.
+        old, new = (dict(zip(t.column_names, t.columns, strict=True)) for t in (before, after))
+        for name, cells in old.items():
+            holes = find_missing(cells)
+            if not holes.any():
+                continue
+            still = holes & find_missing(new[name]) if name in new else holes
+            count, left = int(holes.sum()), int(still.sum())
+            self.filled[name] = self.filled.get(name, 0) + count - left
+            self.left[name] = self.left.get(name, 0) + left
+
+
+def summarise_columns(imputer: GrapeImputer, tally: Tally) -> list[ColumnSummary]:
+    """Return what happened to the columns of a table that had holes."""
     model = imputer.model_
     trials: dict[int, ColumnTrial] = {}
     if model is not None:
         trials = dict(zip(model.schema.features, model.trials, strict=False))
     result = []
-    # A table looks for a name among all others, which takes long where there are thousands.
-    old, new = (dict(zip(t.column_names, t.columns, strict=True)) for t in (before, after))
     known = {str(column.name): j for j, column in enumerate(imputer.schema_.columns)}
-    for name, cells in old.items():
-        holes = find_missing(cells)
-        if not holes.any():
-            continue
-        left = int(holes.sum())
-        if name in new:
-            left = int((holes & find_missing(new[name])).sum())
-        filled, j = int(holes.sum()) - left, known.get(name)
+    for name in sorted(tally.filled, key=lambda name: known.get(name, len(known))):
+        filled, left, j = tally.filled[name], tally.left[name], known.get(name)
         if j is None:
             result.append(ColumnSummary(name, "not used", filled, left))
             continue
@@ -75,6 +109,18 @@ def summarise_columns(imputer: GrapeImputer, before: Any, after: Any) -> list[Co
         errors = _errors(column, trials[j]) if j in trials else ("", "", None)
         result.append(ColumnSummary(name, column.kind.value, filled, left, *errors))
     return result
+
+
+def result_lines(imputer: GrapeImputer, tally: Tally, seconds: float | None = None) -> list[Any]:
+    """Return what to show of a table that was filled, in so many seconds."""
+    found = summarise_columns(imputer, tally)
+    if not found:
+        return ["No cell was missing; the table is unchanged."]
+    cells = sum(column.filled for column in found)
+    were = "cell was" if cells == 1 else "cells were"
+    took = "" if seconds is None else f" in {seconds:.1f} seconds"
+    lines = [*summary_table(found), "", f"{cells:,} {were} filled{took}."]
+    return [*lines, left] if (left := still_empty(found)) else lines
 
 
 def still_empty(columns: list[ColumnSummary]) -> str:

@@ -25,6 +25,11 @@ PHRASES = {
     'Give them the kind "passthrough" to accept this, or another kind to use them.': (
         "Add --ignore NAME to accept this, or --categorical NAME to use one of them."
     ),
+    # Files keep all of their columns.
+    "These columns have no observed value and are not used:": (
+        "These columns have no value and stay empty:"
+    ),
+    "They are left out of the result unless keep_empty_features=True.": "",
     "name it as a mark for missing": "add --na and that text",
     "or name the text as a mark for missing": "or add --na and that text",
     "or say that the file has no line of names": "or add --no-header",
@@ -73,7 +78,7 @@ def in_words_of_the_command_line(message: str) -> str:
     """Return a message with the names of options in place of those of parameters."""
     for phrase, meaning in PHRASES.items():
         message = message.replace(phrase, meaning)
-    return SETTING.sub("--set ", message)
+    return SETTING.sub("--set ", message).rstrip()
 
 
 _current: ContextVar[Terminal] = ContextVar("terminal")
