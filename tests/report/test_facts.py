@@ -159,7 +159,7 @@ def test_patterns_of_many_columns_stay_apart() -> None:
     holes = np.zeros((6, 20), dtype=bool)
     holes[:3, 17] = True
     holes[3:5, 3] = True
-    assert _patterns(holes) == [((17,), 3), ((3,), 2), ((), 1)]
+    assert _patterns(holes) == ([((17,), 3), ((3,), 2), ((), 1)], 3)
 
 
 def test_uncertain_cells_were_holes(

@@ -144,6 +144,18 @@ def test_unusual_tables_have_a_report_too(make: Any) -> None:
     imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
     page = make_report(imputer, table)
     assert page.rstrip().endswith("</html>")
+    wide = make is many_columns
+    for words in (
+        "60 of 70 columns are shown, those with the most missing cells.",
+        "12 of 60 patterns are shown, the most frequent ones.",
+        "60 of 70 columns are shown, those with the most cells filled in.",
+        "12 of 70 columns are shown.",
+        "30 of 70 columns are shown.",
+    ):
+        assert (words in page) == wide, words
+    nothing = make is no_holes
+    assert ("No cell was missing, so there was nothing to fill in." in page) == nothing
+    assert ("Table: what was filled in</title>" in page) != nothing
 
 
 def test_cells_that_stay_empty_are_told() -> None:

@@ -68,7 +68,19 @@ def test_names_of_columns_do_not_overlap(
 
 
 def test_one_row_is_not_many() -> None:
-    facts = SimpleNamespace(names=["x", "y"], patterns=[((), 2), ((0,), 1)], shown_rows=3)
+    facts = SimpleNamespace(
+        names=["x", "y"],
+        patterns=[((), 2), ((0,), 1)],
+        shown_rows=3,
+        missing=np.array([[False, False], [False, False], [True, False]]),
+    )
     drawn = plots.pattern_plot(facts)  # type: ignore[arg-type]
     assert "Most frequent: 2 rows without any hole; 1 row without x." in drawn
     assert ">1 row (33.3%)<" in drawn
+
+
+def test_columns_with_the_most_holes_are_shown(draw: Callable[..., Any]) -> None:
+    missing = np.tri(70, dtype=bool)[:, ::-1]
+    names = [f"x{at}" for at in range(70)]
+    axes = draw(plots.missingness_map, missing, names)
+    assert [label.get_text() for label in axes.get_xticklabels()] == names[10:]

@@ -142,7 +142,9 @@ class Facts:
     missing : ndarray of bool, shape (shown rows, all columns)
         The holes, also of columns that are left alone.
     patterns : list of (columns, int)
-        Which columns are missing together, and in how many of the shown rows.
+        Which columns are missing together, and in how many of the shown rows; the most frequent.
+    n_patterns : int
+        How many patterns there are.
     uncertain : list of UncertainCell
         Where the fill is least certain.
     before, after : ndarray
@@ -166,6 +168,7 @@ class Facts:
     names: list[str]
     missing: BoolArray
     patterns: list[tuple[tuple[int, ...], int]]
+    n_patterns: int
     uncertain: list[UncertainCell]
     before: FloatArray
     after: FloatArray
@@ -247,6 +250,7 @@ def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
             )
         )
     missing = np.column_stack([table.missing(j)[rows] for j in range(table.n_columns)])
+    patterns, n_patterns = _patterns(missing)
     continuous = [at for at, facts in enumerate(columns) if not facts.discrete]
     settings = {
         "grapefill": __version__,
@@ -268,7 +272,8 @@ def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
         others=_others(imputer, table),
         names=list(table.labels),
         missing=missing,
-        patterns=_patterns(missing),
+        patterns=patterns,
+        n_patterns=n_patterns,
         uncertain=_uncertain(columns, rows, filled, holes=holes, spread=spread, chances=chances),
         before=_correlation(numbers[:, continuous]),
         after=_correlation(filled[:, continuous]),
@@ -295,14 +300,18 @@ def _others(imputer: GrapeImputer, table: Table) -> list[LeftAlone]:
     return result
 
 
-def _patterns(holes: BoolArray) -> list[tuple[tuple[int, ...], int]]:
-    """Return which columns are missing together, the most frequent first; complete rows too."""
+def _patterns(holes: BoolArray) -> tuple[list[tuple[tuple[int, ...], int]], int]:
+    """Return which columns are missing together, the most frequent first, and how many there are.
+
+    That no column is missing is a pattern too.
+    """
     if not holes.size:
-        return []
+        return [], 0
     packed = np.packbits(holes, axis=1)
     _, first, counts = np.unique(packed, axis=0, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:PATTERNS]
-    return [(tuple(np.flatnonzero(holes[first[k]]).tolist()), int(counts[k])) for k in order]
+    found = [(tuple(np.flatnonzero(holes[first[k]]).tolist()), int(counts[k])) for k in order]
+    return found, counts.size
 
 
 def _uncertain(

@@ -103,8 +103,40 @@ def _pictures(facts: Facts) -> dict[str, Any]:
         "scatters": [
             (column, drawn(plots.scatter(column))) for column in judged[: plots.MOST_SCATTERS]
         ],
-        "correlation": drawn(plots.correlation_plot(facts)) if len(facts.correlated) > 1 else None,
+        "correlation": drawn(plots.correlation_plot(facts)) if _can_correlate(facts) else None,
+        "parts": _parts(facts, len(judged)),
     }
+
+
+def _parts(facts: Facts, judged: int) -> dict[str, str]:
+    """Return what the plots say that have no room for all there is to show; mostly nothing."""
+    most_missing = ", those with the most missing cells"
+    errors = sum(column.gain is not None for column in facts.columns)
+    return {
+        "map": _part(plots.MAP_COLUMNS, len(facts.names), "columns", most_missing),
+        "patterns": _part(
+            len(facts.patterns), facts.n_patterns, "patterns", ", the most frequent ones"
+        ),
+        "pattern": _part(
+            plots.MAP_COLUMNS, len(plots.pattern_columns(facts)), "columns", most_missing
+        ),
+        "errors": _part(
+            plots.MAP_COLUMNS, errors, "columns", ", those with the most cells filled in"
+        ),
+        "scatters": _part(plots.MOST_SCATTERS, judged, "columns"),
+        "correlation": _part(plots.MOST_CORRELATED, len(facts.correlated), "columns"),
+    }
+
+
+def _part(shown: int, there: int, what: str, which: str = "") -> str:
+    """Return a sentence about how much of something is shown; empty where all of it is.
+
+    Examples
+    --------
+    >>> _part(60, 80, "columns"), _part(60, 8, "columns")
+    (' 60 of 80 columns are shown.', '')
+    """
+    return f" {shown:,} of {there:,} {what} are shown{which}." if there > shown else ""
 
 
 def _calibration(imputer: GrapeImputer) -> Any:
@@ -118,6 +150,11 @@ def _calibration(imputer: GrapeImputer) -> Any:
         return None
     curves = coverage_curves(imputer)
     return Markup(plots.calibration_plot(COVERAGES, curves)) if curves else None
+
+
+def _can_correlate(facts: Facts) -> bool:
+    # Without holes, before and after are the same.
+    return len(facts.correlated) > 1 and facts.holes > 0
 
 
 def _can_scatter(column: ColumnFacts) -> bool:

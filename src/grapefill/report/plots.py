@@ -19,7 +19,7 @@ from grapefill.evaluate.text import counted
 from grapefill.table.text import describe_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from grapefill.report.facts import ColumnFacts, Facts
     from grapefill.table.arrays import FloatArray
@@ -46,10 +46,11 @@ LETTER_INCHES, AXIS_INCHES = 0.075, 0.5
 
 def missingness_map(facts: Facts) -> str:
     """Draw where the holes are: rows in their order, from top to bottom."""
-    holes = facts.missing[:, :MAP_COLUMNS]
+    shown = most_missing(facts, range(len(facts.names)))
+    holes = facts.missing[:, shown]
     bins = np.array_split(np.arange(holes.shape[0]), min(MAP_ROWS, max(1, holes.shape[0])))
     share = np.array([holes[rows].mean(axis=0) for rows in bins])
-    names = facts.names[:MAP_COLUMNS]
+    names = [facts.names[at] for at in shown]
     with _figure(width=_wide(len(names)), height=4.2) as (figure, axes):
         edges = np.cumsum([0, *map(len, bins)]) * (facts.n_rows / max(1, holes.shape[0]))
         for at in range(share.shape[1]):
@@ -73,10 +74,21 @@ def missingness_map(facts: Facts) -> str:
         return _svg(figure, f"Map of missing cells: {words}.")
 
 
+def most_missing(facts: Facts, columns: Iterable[int]) -> list[int]:
+    """Return the columns with the most holes, as many as there is room for, in their order."""
+    holes = facts.missing.sum(axis=0)
+    return sorted(sorted(columns, key=lambda at: -holes[at])[:MAP_COLUMNS])
+
+
+def pattern_columns(facts: Facts) -> list[int]:
+    """Return the columns that are missing in the most frequent patterns."""
+    return sorted({at for columns, _ in facts.patterns for at in columns})
+
+
 def pattern_plot(facts: Facts) -> str:
     """Draw which columns are missing together, and how often."""
     patterns = facts.patterns
-    used = sorted({at for columns, _ in patterns for at in columns})[:MAP_COLUMNS]
+    used = most_missing(facts, pattern_columns(facts))
     with _figure(width=_wide(len(used) + 4), height=1.0) as (figure, axes):
         for line, (columns, count) in enumerate(patterns):
             for place, at in enumerate(used):
@@ -147,7 +159,8 @@ def training_curve(facts: Facts) -> str:
 
 def error_plot(columns: list[ColumnFacts]) -> str:
     """Draw the held-out error of every column as a share of that of a constant fill."""
-    known = [column for column in columns if column.gain is not None][:MAP_COLUMNS]
+    known = [column for column in columns if column.gain is not None]
+    known = sorted(known, key=lambda column: -column.missing)[:MAP_COLUMNS]
     known.sort(key=lambda column: column.gain or 0.0)
     with _figure(width=6.2, height=0.8 + 0.24 * len(known)) as (figure, axes):
         gains = [column.gain or 0.0 for column in known]
