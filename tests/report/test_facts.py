@@ -115,7 +115,7 @@ def test_the_zeros_of_days_stay(kind: str) -> None:
     table = pd.DataFrame({"day": days, "x": np.arange(60.0)})
     table.loc[::7, "day"] = pd.NaT
     column = collect(fit(table.assign(note="a")), table.assign(note="a"), title="Days").columns[0]
-    assert {*column.words(column.observed)} == {"2024-10-10", "2024-10-20", "2024-10-30T10:00:00"}
+    assert {*column.words(column.observed)} == {"2024-10-10", "2024-10-20", "2024-10-30 10:00"}
 
 
 def test_gain_is_the_error_over_that_of_a_constant(facts: Facts) -> None:

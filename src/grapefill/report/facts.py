@@ -88,9 +88,15 @@ class ColumnFacts:
         if values.dtype.kind == "f":
             return [f"{value:.4g}" for value in values]
         if values.dtype.kind == "M":
-            # Without the zeros of fractions of a second, and of midnight.
+            # Without the zeros of fractions of a second, of whole minutes and of midnight.
             texts = (re.sub(r"\.?0+$", "", str(v)) if "." in str(v) else str(v) for v in values)
-            return [text.replace("T00:00:00", "") for text in texts]
+            short = (re.sub(r"(T\d\d:\d\d):00$", r"\1", text) for text in texts)
+            return [text.removesuffix("T00:00").replace("T", " ") for text in short]
+        if values.dtype.kind == "m":
+            counts = values.astype(np.int64).tolist()
+            signs = ("-" if count < 0 else "" for count in counts)
+            lengths = (describe_error(abs(count), self.column) for count in counts)
+            return [sign + length for sign, length in zip(signs, lengths, strict=True)]
         return [str(value) for value in values]
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.evaluate.text import counted
+from grapefill.report.ticks import name_ticks
 from grapefill.table.text import describe_error
 
 if TYPE_CHECKING:
@@ -189,14 +190,15 @@ def scatter(column: ColumnFacts) -> str:
         axes.set_xlabel("true")
         axes.set_ylabel("predicted")
         if column.column.unit:
-            ends = np.array([low, high])
-            axes.set_xticks(ends, column.words(ends))
-            axes.set_yticks(ends, column.words(ends), rotation=90)
+            ends, words = name_ticks(column, np.array([low, high]))
+            axes.set_xticks(ends, words)
+            axes.set_yticks(ends, words, rotation=90)
             # Dates are long: they stand between the ticks, not across them.
-            for label, side in zip(axes.get_xticklabels(), ("left", "right"), strict=True):
-                label.set_horizontalalignment(side)
-            for label, side in zip(axes.get_yticklabels(), ("bottom", "top"), strict=True):
-                label.set_verticalalignment(side)
+            if len(words) == 2:
+                for label, side in zip(axes.get_xticklabels(), ("left", "right"), strict=True):
+                    label.set_horizontalalignment(side)
+                for label, side in zip(axes.get_yticklabels(), ("bottom", "top"), strict=True):
+                    label.set_verticalalignment(side)
         else:
             axes.locator_params(nbins=4)
         off = describe_error(float(np.abs(cells.truth - cells.guess).mean()), column.column)
@@ -284,8 +286,7 @@ def _histograms(axes: Any, column: ColumnFacts) -> None:
             counts, edges, color=colour, fill=style, alpha=0.45 if style else 1.0, linewidth=1.6
         )
     axes.set_ylim(bottom=0)
-    ticks = np.linspace(low, high, 3)
-    axes.set_xticks(ticks, column.words(ticks))
+    axes.set_xticks(*name_ticks(column, np.linspace(low, high, 3)))
 
 
 def _bars(axes: Any, column: ColumnFacts) -> None:
