@@ -56,6 +56,41 @@ def test_sets_of_categories(draws, houses):
         assert filled[row][name] in categories
 
 
+@pytest.mark.parametrize(
+    ("name", "delimiter", "end", "encoding"),
+    [
+        ("t.csv", ";", "\r\n", "utf-8-sig"),
+        ("t.tsv", "\t", "\n", "utf-16"),
+        ("t.txt", "|", "\n", "latin-1"),
+    ],
+)
+def test_sets_are_written_like_the_table(cli, tmp_path, quick, *, name, delimiter, end, encoding):
+    words = ("größer", f"kleiner{delimiter} oft")
+    lines = [f"maß{delimiter}art"]
+    for k in range(60):
+        word = "" if k % 6 == 5 else f'"{words[k % 2]}"'
+        lines.append(f"{k}{delimiter}{word}")
+    path = tmp_path / name
+    path.write_bytes((end.join(lines) + end).encode(encoding))
+    result = cli("impute", path, "-o", tmp_path / f"filled-{name}", "--interval", "0.99", *quick)
+    assert result.code == 0, result.err
+    lower, sets = (tmp_path / f"filled-t-{word}{path.suffix}" for word in ("lower", "sets"))
+    assert str(sets) in result.out
+    assert sets.read_bytes()[:2] == lower.read_bytes()[:2] or encoding == "latin-1"
+    first, *rest, last = sets.read_bytes().decode(encoding).split(end)
+    assert (first, last) == (delimiter.join(["row", "column", "category"]), "")
+    assert {line.split(delimiter)[0] for line in rest} == {str(k + 1) for k in range(5, 60, 6)}
+    cells = {line.split(delimiter, 2)[2] for line in rest}
+    assert cells == {words[0], f'"{words[1]}"'}
+
+
+def test_sets_beside_another_format(cli, houses, quick):
+    options = ("-o", houses.with_name("filled.parquet"), "--interval", "0.9")
+    assert cli("impute", houses, *options, *quick).code == 0
+    sets = houses.with_name("filled-sets.csv").read_text()
+    assert sets.startswith("row,column,category\n")
+
+
 def test_sets_of_an_earlier_run_do_not_stay(cli, houses, quick):
     old = houses.with_name("houses-filled-sets.csv")
     old.write_text("row,column,category\n1,heating,coal\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from importlib import import_module
@@ -151,7 +149,9 @@ def interval_paths(output: str, interval: float | None) -> list[str]:
         raise ConfigError("--interval writes files beside the filled table: name it with --output.")
     ends = [default_output(output, word) for word in ("lower", "upper")]
     sets = Path(default_output(output, "sets"))
-    return [*ends, str(sets.with_name(sets.name.partition(".")[0] + ".csv"))]
+    if Place.at(output).format != "delimited":
+        sets = sets.with_name(sets.name.partition(".")[0] + ".csv")
+    return [*ends, str(sets)]
 
 
 def require_held_out(training: Training) -> None:
@@ -204,6 +204,9 @@ def write_interval(
     intervals: Interval | None, file: TableFile, plan: Plan, table: Any, paths: list[str]
 ) -> list[str]:
     """Write the ends of intervals, and sets of categories if any is missing; return the files."""
+    from grapefill.files.convert import table_pieces
+    from grapefill.files.text.delimited import DelimitedFile
+
     if intervals is None:
         return []
     *bounds, sets = paths
@@ -213,28 +216,32 @@ def write_interval(
         # One of an earlier run would be taken for this one's.
         Path(sets).unlink(missing_ok=True)
         return bounds
+    table = _sets_as_table(intervals.sets, file)
+    pieces = table_pieces(table, Place.at(sets))
+    if isinstance(file, DelimitedFile) and file.check_target(bounds[0]).format == "delimited":
+        pieces = [file.as_text(table)]
     with open_output(sets) as place:
-        place.write(_sets_as_text(intervals.sets, file).encode())
+        for piece in pieces:
+            place.write(piece)
     return paths
 
 
-def _sets_as_text(sets: Mapping[Any, Mapping[int, tuple[Any, ...]]], file: TableFile) -> str:
-    """Return a line for every category that a cell may be, written as the file writes it."""
-    import pyarrow as pa
-
+def _sets_as_table(sets: Mapping[Any, Mapping[int, tuple[Any, ...]]], file: TableFile) -> Any:
+    """Return a row for every category that a cell may be, in the words of the file."""
+    pa: Any = import_module("pyarrow")
     from grapefill.files.cells.write import write_values
 
-    text = io.StringIO(newline="")
-    lines = csv.writer(text)
-    lines.writerow(["row", "column", "category"])
+    found: dict[str, list[str]] = {"row": [], "column": [], "category": []}
     for column, cells in sets.items():
         shape = file.formats.get(column)
         for row, categories in cells.items():
             words = [str(category) for category in categories]
             if shape is not None:
                 words = write_values(pa.array(categories), shape)
-            lines.writerows([row + 1, column, word] for word in words)
-    return text.getvalue()
+            found["row"] += [str(row + 1)] * len(words)
+            found["column"] += [str(column)] * len(words)
+            found["category"] += words
+    return pa.table(found)
 
 
 def pool(

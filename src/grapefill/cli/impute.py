@@ -102,7 +102,8 @@ def impute(
     interval
         Write the ends of intervals that hold so large a share of the true values, such as 0.9,
         to files beside the filled table, with -lower and -upper added to its name. For missing
-        categories, the sets of those that it may be go to a third one, with -sets.
+        categories, the sets of those that it may be go to a third one, with -sets, in which 'row'
+        counts the rows of the table from 1, without the line of names.
     """
     from grapefill.files.places import open_output
 

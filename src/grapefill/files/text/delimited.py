@@ -193,6 +193,31 @@ class DelimitedFile(TableFile):
             header += "".join(delimiter + cell for cell in self._cells(names).to_pylist()).encode()
         return self._spliced(header, texts, added)
 
+    def as_text(self, table: Any) -> bytes:
+        """Return another table, of texts, with the delimiter, line ends and encoding of this file.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            Columns of text without missing cells.
+
+        Raises
+        ------
+        OutputError
+            If a text cannot be written like this file.
+        """
+        columns = [
+            [name, *column.to_pylist()]
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        ]
+        for texts in columns:
+            self._require_encodable(texts, f"column {texts[0]!r}")
+        lines = pc.binary_join_element_wise(*map(self._cells, columns), self.dialect.delimiter)
+        ends_with_both = self.content[self._header_end :].startswith(b"\r\n")
+        end = "\r\n" if ends_with_both else self.dialect.newline
+        text = "".join(line + end for line in lines.to_pylist())
+        return self.encoding.bom + self.encoding.encode(text.encode())
+
     def check_target(self, path: str | os.PathLike[str]) -> Place:
         """Refuse a suffix that promises another delimiter, too."""
         target = super().check_target(path)
