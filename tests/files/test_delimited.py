@@ -428,3 +428,30 @@ def test_other_marks_are_not_worth_a_note(read, cells):
 @pytest.mark.parametrize("options", [{"na": ["None"]}, {"types": {"a": "text"}}])
 def test_words_that_somebody_spoke_of_are_not_worth_a_note(read, options):
     assert read("a,b\nred,1\nNone,2\n,3\n", **options).frame["a"].null_count == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "filled"),
+    [
+        # Of a fixed width, aligned to the right or to the left.
+        (["  11.2 ", " 112.5 ", "   7.0 ", "       "], "  12.0 "),
+        (["    11.2", "   112.5", "", "     7.0"], "    12.0"),
+        (["11.2   ", "112.5  ", "7.0    ", ""], "12.0   "),
+        # Space that is there whatever the width.
+        ([" 11.2", " 112.5", " 7.0", ""], " 12.0"),
+        (["11.2 ", "112.5 ", "7.0 ", ""], "12.0 "),
+        ([" 11.2 ", " 22.5 ", ""], " 12.0 "),
+        # None that all cells have.
+        (["11.2", "112.5 ", "7.0", ""], "12.0"),
+        # Wider than the others.
+        (["1.2 ", "2.5 ", " .5 ", ""], "12.0 "),
+    ],
+)
+def test_space_around_cells(written, cells, filled):
+    lines = ["a,x,b", *(f"1,{cell},2" for cell in cells)]
+    content = ("\n".join(lines) + "\n").encode()
+    file = DelimitedFile(Place("t.csv", "delimited", "", ".csv"), content, ReadOptions())
+    values = [12.0 if value is None else value for value in file.frame["x"].to_pylist()]
+    after = written(file, pa.table({"x": values})).decode().splitlines()
+    new = [f"1,{cell if cell.strip() else filled},2" for cell in cells]
+    assert after == [lines[0], *new]

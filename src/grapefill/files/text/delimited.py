@@ -16,6 +16,7 @@ from grapefill.files.cells.read import Context, read_columns
 from grapefill.files.cells.write import write_plain, write_values
 from grapefill.files.table_file import TableFile
 from grapefill.files.text.encoding import to_utf8
+from grapefill.files.text.padding import Padding
 from grapefill.files.text.sniff import find_dialect, find_start
 from grapefill.files.text.splice import splice
 from grapefill.files.text.texts import column_texts, flat_texts
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from grapefill.files.cells.formats import ColumnFormat
     from grapefill.files.changes import Changes
     from grapefill.files.options import ReadOptions
     from grapefill.files.places import Place
@@ -37,8 +37,8 @@ pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
 
 _SPACE = 32
-# Missing cells of a column that are looked at, of some rows.
-_SAMPLE = 100
+# Missing cells of a column that are looked at, of some rows; and cells for the space around them.
+_SAMPLE, _FEW = 100, 20
 
 
 class DelimitedFile(TableFile):
@@ -81,7 +81,7 @@ class DelimitedFile(TableFile):
             name: replace(
                 column.format,
                 quoted=self._padding[j] is not None and bool(self._quoted[j]),
-                padding=self._padding[j] or "",
+                padding=self._space_around(j).before,
             )
             for j, (name, column) in enumerate(zip(self.names, columns, strict=True))
         }
@@ -135,7 +135,7 @@ class DelimitedFile(TableFile):
             if name in options.types and options.types[name].levels
         }
         self._quoted = np.ones(len(self.names), dtype=bool)
-        self._padding: list[str | None] = [None] * len(self.names)
+        self._padding: list[Padding | None] = [None] * len(self.names)
         self._hole = ""
         self._marked = [_Marked() for _ in self.names]
         for rows in self._rows():
@@ -163,11 +163,12 @@ class DelimitedFile(TableFile):
             self._marked[j].note(rows, j, missing[:, j])
         for j, padding in enumerate(self._padding):
             if padding is None and not missing[:, j].all():
-                row = int(np.argmin(missing[:, j]))
-                text = _cell_text(rows, row * rows.columns + j)
-                self._padding[j] = text[: len(text) - len(text.lstrip())]
+                there = np.flatnonzero(~missing[:, j])[:_FEW].tolist()
+                texts = [_cell_text(rows, row * rows.columns + j) for row in there]
+                self._padding[j] = Padding.of(texts)
                 # Of cells that begin with space, the first one stands for all.
-                self._quoted[j] &= quote is not None and text.lstrip()[0] == self.dialect.quote
+                first_letter = texts[0].lstrip()[:1]
+                self._quoted[j] &= quote is not None and first_letter == self.dialect.quote
 
     def _warn_of_words(self, options: ReadOptions) -> None:
         """Warn of words like ``None`` among others: who leaves cells empty needs no word for it."""
@@ -237,7 +238,7 @@ class DelimitedFile(TableFile):
             shape = self.formats[self.names[j]]
             written = write_values(values, shape)
             self._require_encodable(written, f"column {self.names[j]!r}")
-            result[j] = (rows, self._padded(self._cells(written, always=shape.quoted), shape))
+            result[j] = (rows, self._padded(self._cells(written, always=shape.quoted), j))
         for j, gone in changes.erased.items():
             empty = self._hole or (self.dialect.quote * 2 if len(self.names) == 1 else "")
             rows, texts = gone, [empty] * int(gone.sum())
@@ -281,12 +282,13 @@ class DelimitedFile(TableFile):
         enclosed = pc.binary_join_element_wise(quote, doubled, quote, "")
         return enclosed if always else pc.if_else(needed, enclosed, cells)
 
-    def _padded(self, cells: Any, shape: ColumnFormat) -> Any:
-        """Return cells with the space in front that the others of their column have."""
-        if not shape.padding:
-            return cells
-        padded = pc.binary_join_element_wise(shape.padding, cells, "")
-        if shape.quoted or not self.dialect.quote:
+    def _space_around(self, column: int) -> Padding:
+        return self._padding[column] or Padding()
+
+    def _padded(self, cells: Any, column: int) -> Any:
+        """Return cells with the space around them that the others of their column have."""
+        padded = self._space_around(column).around(cells)
+        if self.formats[self.names[column]].quoted or not self.dialect.quote:
             return padded
         # Many programs take a quote behind a space for an ordinary character.
         return pc.if_else(pc.starts_with(cells, self.dialect.quote), cells, padded)
