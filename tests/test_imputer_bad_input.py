@@ -509,7 +509,8 @@ class TestParameters:
         ("name", "value", "message"),
         [
             ("preset", "papr", "preset must be one of 'paper', 'default', 'fast'"),
-            ("settings", {"widht": 3}, "Unknown setting 'widht'. The settings are"),
+            ("settings", {"widht": 3}, "Unknown setting 'widht'. Did you mean 'width'?"),
+            ("settings", {"qqqq": 3}, "Unknown setting 'qqqq'. The settings are"),
             (
                 "settings",
                 {"width": "wide"},

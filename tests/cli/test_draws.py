@@ -229,8 +229,9 @@ def test_pool_logistic(cli, draws):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--draws", "3"), "--out-dir"),
-        (("--out-dir", "folder"), "--draws"),
+        (("--draws", "3"), "add --out-dir FOLDER"),
+        (("--out-dir", "folder"), "add --draws 20"),
+        (("--draws", "0", "--out-dir", "folder"), "--draws must be at least 1, got 0."),
         (("--interval", "90"), "between 0 and 1"),
         (("--interval", "0.9", "-o", "-"), "name it with --output"),
     ],
@@ -286,3 +287,39 @@ def test_pool_of_parquet_files(cli, tmp_path):
     result = cli("pool", tmp_path, "--formula", "price ~ area")
     assert result.code == 0, result.err
     assert "2 tables were pooled." in result.out
+
+
+@pytest.fixture
+def german(tmp_path):
+    """Draws of a table whose columns are not called by single words."""
+    for draw in (1, 2, 3):
+        rows = [f"{k};{40 * k + draw * (k % 3)};{'ja' if k % 3 else 'nein'}" for k in range(20, 60)]
+        text = "\n".join(["Alter;Einkommen (€);Kunde?", *rows]) + "\n"
+        (tmp_path / f"imputation-{draw}.csv").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_pool_names_that_are_no_words(cli, german):
+    result = cli("pool", german, "--formula", 'Q("Kunde?") ~ Alter', "--family", "logistic")
+    assert result.code == 0, result.err
+    assert "Of the column 'Kunde?', nein counts as 1." in result.err
+    result = cli("pool", german, "--formula", "Q('Kunde?') ~ Alter")
+    assert "The column 'Kunde?', which is to be predicted, holds no numbers." in result.err
+
+
+@pytest.mark.parametrize(
+    ("formula", "advice"),
+    [
+        ("Einkommen ~ Alter", "If you mean 'Einkommen (€)', write Q(\"Einkommen (€)\")."),
+        ("Q('Einkommen') ~ Alter", "If you mean 'Einkommen (€)', write Q(\"Einkommen (€)\")."),
+        ("Einkommen (€) ~ Alter", "For the column 'Einkommen (€)', write Q(\"Einkommen (€)\")."),
+        ("Alter ~ kunde", 'write Q("Kunde?").'),
+        ("Q('Einkommen (€)') ~ alter", "there is no column 'alter'. Did you mean 'Alter'?"),
+        ("Q('Einkommen (€)') ~ Altr", "there is no column 'Altr'. Did you mean 'Alter'?"),
+        ("Alter ~ sin(Alter)", "there is no column 'sin', nor a function of that name."),
+    ],
+)
+def test_pool_says_what_to_write(cli, german, formula, advice):
+    result = cli("pool", german, "--formula", formula)
+    assert result.code == 1
+    assert advice in result.err

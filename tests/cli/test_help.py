@@ -11,7 +11,7 @@ import pytest
 import grapefill
 from grapefill.cli.arguments import read_seconds, read_settings
 from grapefill.cli.main import main
-from grapefill.cli.terminal import PHRASES, SILENT
+from grapefill.cli.terminal import PHRASES, SILENT, UNUSED, in_words_of_the_command_line
 from grapefill.errors import ConfigError, GrapefillError
 
 ROOT = Path(grapefill.__file__).parent
@@ -64,6 +64,10 @@ def test_version(cli):
         (["impute", "a.csv", "--prset", "fast"], "Did you mean --preset?"),
         (["impute", "a.csv", "--preset", "quick"], "Choose from"),
         (["fit", "a.csv"], "--model"),
+        (["fit", "a.csv"], "See 'grapefill fit --help'."),
+        (["impute", "a.csv", "b.csv"], "See 'grapefill impute --help'."),
+        (["compare", "a.csv", "--seed", "-1"], "See 'grapefill compare --help'."),
+        (["nothing"], "See 'grapefill --help'."),
         (["impute", "a.csv", "b.csv"], "One argument too many: b.csv."),
         (["impute", "a.csv", "--seed", "-1"], "Must be >= 0"),
         (["impute", "a.csv", "--seed", "1.5"], "--seed: 1.5 is not a whole number"),
@@ -176,7 +180,7 @@ def test_phrases_are_those_of_our_messages():
     # A message may go over several lines of source.
     joined = re.sub(r'"\s*\n\s*f?"|\'\s*\n\s*f?"|"\s*\n\s*f?\'', "", "\n".join(sources))
     # Not one by one: pytest would explain at length what the sources hold instead.
-    assert [phrase for phrase in (*PHRASES, *SILENT) if phrase not in joined] == []
+    assert [phrase for phrase in (*PHRASES, *SILENT, UNUSED) if phrase not in joined] == []
 
 
 @pytest.mark.parametrize(
@@ -199,3 +203,17 @@ def test_settings():
         "x": True,
         "y": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("or name the text as a mark for missing, na='n.k.', if", "or add --na n.k. if"),
+        ("Name it as a mark for missing, na='-', if it", "Add --na - if it"),
+        ('name it as a mark for missing, na="it\'s", if', "add --na 'it'\"'\"'s' if"),
+        (f"These are not used: 'id' (x), 'Lfd. Nr.' (y). {UNUSED}", "Add --ignore 'id,Lfd. Nr.' "),
+        (f"Not used: 'a, b' (x), \"it's\" (y). {UNUSED}", "Add --ignore 'a, b' --ignore 'it'"),
+    ],
+)
+def test_options_are_ready_to_paste(said, meant):
+    assert meant in in_words_of_the_command_line(said)

@@ -172,7 +172,7 @@ def test_notes_are_shown_once_and_in_our_words(cli, make_csv, rows, quick):
     assert result.code == 0
     assert "Note: These columns have no value and stay empty: 'none'." in result.err
     assert result.err.count("pass through unchanged") == 1
-    assert "Add --ignore NAME to accept this" in result.err
+    assert "Add --ignore id,remark to accept this" in result.err
 
 
 def test_nothing_missing(cli, make_csv, quick):
@@ -351,7 +351,7 @@ class TestApply:
         assert result.code == 1
         assert "Line 3 of" in result.err
         assert "column 'area': 'large' is not a number" in result.err
-        assert "or add --na and that text" in result.err
+        assert "or add --na large if it stands for a missing one." in result.err
 
     def test_from_parquet(self, cli, houses, model, tmp_path, quick):
         file = read_table(houses)

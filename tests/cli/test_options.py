@@ -100,6 +100,17 @@ def test_limits_that_cannot_be_kept(cli, houses, limits, code, message):
     assert message in result.err
 
 
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("limits", "end"),
+    [("area=500:900", "500"), ("area=500:", "500"), ("rooms=:0", "0"), ("area=0:900", None)],
+)
+def test_limits_far_from_what_is_observed(cli, houses, limits, end):
+    notes = cli("impute", houses, "--bounds", limits).err
+    assert ("leaves out every observed value of column" in notes) == (end is not None)
+    assert end is None or f"all that is filled in will be about {end}." in notes
+
+
 @pytest.mark.parametrize("limits", ["n=0:1e30", "n=-1e30:9", "n=-1e30:1e30"])
 def test_limits_that_an_integer_never_reaches(make_csv, limits):
     file = read_table(make_csv("n.csv", [["1", "x"], ["", "y"]], ["n", "s"]))

@@ -150,3 +150,13 @@ def test_ignored_columns_may_be_lacking(cli, houses, new, quick):
     without = [line.split(",") for line in new.with_name("other-predicted.csv").read_text().split()]
     whole = [line.split(",") for line in new.with_name("new-predicted.csv").read_text().split()]
     assert without == [line[1:] for line in whole]
+
+
+def test_texts_that_are_nearly_all_different(cli, make_csv):
+    table = [[str(k), f"${k}.50", "ab"[k % 2]] for k in range(40)]
+    train = make_csv("train.csv", table, ["x", "fee", "class"])
+    result = cli("predict", train, make_csv("new.csv", [["1"]], ["x"]), "--target", "fee")
+    assert result.code == 1
+    assert "Column 'fee' of" in result.err
+    assert "has 40 different texts in 40 rows, like free text or an identifier" in result.err
+    assert "Choose another --target" in result.err

@@ -207,3 +207,13 @@ class TestFurtherLabels:
         labels, _ = learn([1.0, 2.0])
         with pytest.raises(InputError, match=message):
             labels.encode(y, n_rows=2)
+
+
+def test_texts_that_are_nearly_all_different():
+    texts = [f"name {k}" for k in range(30)]
+    with pytest.raises(InputError, match="y holds 30 different texts in 30 rows, like free text"):
+        learn([*texts, None], "classification")
+    assert learn(texts[:15] * 2, "classification")[0].classes.size == 15
+    assert learn(texts[:19], "classification")[0].classes.size == 19
+    # Whoever declares categories means them.
+    assert learn(pd.Series(texts, dtype="category"), "classification")[0].classes.size == 30

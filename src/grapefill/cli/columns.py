@@ -119,6 +119,7 @@ class Plan:
         for name, ends in bounds.items():
             _require_numbers(file.frame[name], name)
             _require_room(file.frame[name], name, ends)
+            _warn_of_far_limits(file.frame[name], name, ends)
             if kinds.get(name) == "passthrough":
                 raise ConfigError(
                     f"--bounds and --ignore both name the column {name!r}, which is not filled in "
@@ -333,6 +334,28 @@ def _require_room(column: Any, name: str, ends: tuple[float | None, float | None
             f"--bounds leaves no whole number for the column {name!r}, which holds nothing else. "
             "Widen them."
         )
+
+
+def _warn_of_far_limits(column: Any, name: str, ends: tuple[float | None, float | None]) -> None:
+    """Tell of limits that no observed value keeps."""
+    from grapefill.files.changes import find_missing
+
+    pc: Any = import_module("pyarrow.compute")
+    missing = find_missing(column)
+    if missing.all():
+        return
+    seen = pc.min_max(column.filter(~missing)).as_py()
+    low, high = ends
+    if low is not None and low > seen["max"]:
+        end = low
+    elif high is not None and high < seen["min"]:
+        end = high
+    else:
+        return
+    warn(
+        f"--bounds leaves out every observed value of column {name!r}, from {seen['min']:g} to "
+        f"{seen['max']:g}: all that is filled in will be about {end:g}. Check the limits."
+    )
 
 
 def _range_of(column: Any) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from grapefill.cli.arguments import Answering, Reading, Training, read_settings
-from grapefill.cli.columns import listed
+from grapefill.cli.formula import column_of, explain
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 from grapefill.errors import ConfigError, InputError, OutputError
@@ -58,10 +58,12 @@ def draw_paths(data: str, draws: int | None, folder: str | None) -> list[str]:
     """Return where the draws of a table go, in order, in a folder that may not be there yet."""
     if draws is None and folder is None:
         return []
-    if draws is None or folder is None or draws < 1:
-        raise ConfigError(
-            "--draws needs a number of at least 1, and --out-dir the folder for so many files."
-        )
+    if folder is None:
+        raise ConfigError("--draws writes a file for each draw: add --out-dir FOLDER for them.")
+    if draws is None:
+        raise ConfigError("--out-dir is the folder for draws: add --draws 20 for so many of them.")
+    if draws < 1:
+        raise ConfigError(f"--draws must be at least 1, got {draws}.")
     _check_folder(Path(folder))
     suffix = "".join(Path(data).suffixes) if data != "-" else ".csv"
     digits = len(str(draws))
@@ -262,7 +264,8 @@ def pool(
     folder
         The folder with the draws, imputation-1.csv and so on, from 'grapefill impute --draws'.
     formula
-        The model, such as "price ~ area + C(heating)" or "np.log(price) ~ area".
+        The model, such as "price ~ area + C(heating)" or "np.log(price) ~ area". Names that are
+        no single word are written like Q("living area").
     family
         Linear regression, logistic regression of a column with two values, or Poisson regression
         of counts.
@@ -315,14 +318,14 @@ def pool_folder(
         for table in tables:
             table[name] = _as_levels(table[name].astype(str), levels)
 
-    left = formula.partition("~")[0].strip()
+    left = column_of(formula.partition("~")[0])
 
     def fit(table: Any) -> Any:
         import numpy as np
         from patsy import EvalEnvironment
 
         if family == "logistic":
-            table = _with_binary(table, formula)
+            table = _with_binary(table, left)
         elif left in table.columns and table[left].dtype.kind not in "fiub":
             raise ConfigError(
                 f"The column {left!r}, which is to be predicted, holds no numbers. If it has two "
@@ -334,9 +337,8 @@ def pool_folder(
             model = makers[family](formula, table, eval_env=EvalEnvironment([{"np": np}]))
             found = model.fit() if family == "linear" else model.fit(disp=0)
         except Exception as error:  # a formula is code, in which anything can go wrong
-            raise ConfigError(
-                f"The formula {formula!r} cannot be fitted: {_reason(error, table)}"
-            ) from error
+            reason = explain(error, formula, [str(name) for name in table.columns])
+            raise ConfigError(f"The formula {formula!r} cannot be fitted: {reason}") from error
         if found.nobs < len(table):
             raise InputError(
                 f"In {len(table) - int(found.nobs):,} of {len(table):,} rows of a draw the formula "
@@ -368,18 +370,6 @@ def _check_terms(frame: Any, formula: str, path: str) -> None:
             )
 
 
-def _reason(error: Exception, table: Any) -> str:
-    """Return what is wrong with a formula."""
-    cause = error.__cause__
-    if isinstance(cause, NameError):
-        return (
-            f"there is no column {cause.name!r}, nor a function of that name. The columns are "
-            f"{listed([str(name) for name in table.columns])}; functions of numpy are written "
-            "like np.log(area)."
-        )
-    return str(error).partition("\n")[0]
-
-
 def _as_levels(column: Any, levels: list[str]) -> Any:
     import pandas as pd
 
@@ -391,9 +381,8 @@ def _values_of(column: Any) -> list[Any]:
     return sorted(column.unique())
 
 
-def _with_binary(table: Any, formula: str) -> Any:
+def _with_binary(table: Any, name: str) -> Any:
     """Return a table whose column on the left of the formula is 0 or 1."""
-    name = formula.partition("~")[0].strip()
     if name not in table.columns:
         return table
     column = table[name]

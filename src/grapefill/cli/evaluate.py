@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Answering, File, Kinds, Output, Reading, Running, Seed, Whole
 from grapefill.cli.columns import Plan, find_columns, text_columns
+from grapefill.cli.notes import note_blank_rows, note_sentinels, without_told
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 
@@ -66,9 +67,11 @@ def describe(
 
     terminal = Terminal.current(quiet=running.quiet)
     file = open_table(data, reading, text_columns(columns), terminal)
+    note_blank_rows(file, terminal)
     plan = Plan.make(columns, file)
     found = describe_table(plan.prepare(file), kinds=plan.kinds)
-    terminal.answer(json.dumps(found.to_dict(), default=str) if as_json else str(found))
+    words = str(without_told(found, terminal))
+    terminal.answer(json.dumps(found.to_dict(), default=str) if as_json else words)
 
 
 def compare(
@@ -116,6 +119,8 @@ def compare(
     terminal = Terminal.current(quiet=running.quiet)
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
+    table = plan.prepare(file)
+    note_sentinels(table, plan, terminal)
     named = [name.strip() for given in methods for name in given.split(",")] or None
     with terminal.progress("Comparing") as bar:
 
@@ -124,7 +129,7 @@ def compare(
             bar.move(step.done, step.steps, left, facts=step.method)
 
         found = compare_methods(
-            plan.prepare(file),
+            table,
             named,
             rate=rate,
             repeats=repeats,

@@ -19,6 +19,7 @@ from grapefill.cli.draws import (
     write_draws,
     write_interval,
 )
+from grapefill.cli.notes import note_blank_rows, note_sentinels
 from grapefill.cli.stream import apply_to_folder, open_source, plan_run, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
@@ -253,7 +254,10 @@ def _open(
 ) -> tuple[TableFile, Plan, Any]:
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
-    return file, plan, plan.prepare(file)
+    table = plan.prepare(file)
+    note_blank_rows(file, terminal)
+    note_sentinels(table, plan, terminal)
+    return file, plan, table
 
 
 def _fit(

@@ -96,16 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         except UnusedCliTokensError as error:
             extra = " ".join(error.unused_tokens or ())
-            return _fail(
-                terminal, f"One argument too many: {extra}. See 'grapefill --help'.", USAGE
-            )
+            return _fail(terminal, f"One argument too many: {extra}. {_see(error)}", USAGE)
         except ValidationError as error:
             given = None if error.argument is None else error.argument.value
             if isinstance(given, tuple):
                 error.value = ", ".join(given)
-            return _fail(terminal, f"{error} See 'grapefill --help'.", USAGE)
+            return _fail(terminal, f"{error} {_see(error)}", USAGE)
         except CycloptsError as error:
-            return _fail(terminal, f"{error} See 'grapefill --help'.", USAGE)
+            return _fail(terminal, f"{error} {_see(error)}", USAGE)
         except GrapefillError as error:
             if debug:
                 raise
@@ -134,6 +132,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             return _fail(terminal, message, FAILURE)
     return 0
+
+
+def _see(error: CycloptsError) -> str:
+    """Return where a command that was not understood is explained."""
+    return f"See '{' '.join(['grapefill', *(error.command_chain or ())])} --help'."
 
 
 def _forget_output() -> None:

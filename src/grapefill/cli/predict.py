@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
 from grapefill.cli.columns import Plan, complete, find_columns, listed, select_columns, text_columns
+from grapefill.cli.notes import note_sentinels
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
     check_outputs,
@@ -95,6 +96,7 @@ def predict(
         )
     plan = plan.without_empty(file)
     table = plan.prepare(file)
+    note_sentinels(table, plan, terminal)
     table = _common_columns(table.drop_columns([target]), other, file)
     usual = _usual_task(labels, plan.kinds.get(target), file, target)
     if task == "regression" and not _are_numbers(labels):
@@ -103,6 +105,8 @@ def predict(
             "Leave out --task regression."
         )
     task = task or usual
+    if task == "classification":
+        _check_classes(labels, target, file)
     if task == "classification" and plan.bounds:
         raise ConfigError(
             f"--bounds is for numbers, and {target!r} is predicted as a category. Leave it out, or "
@@ -235,6 +239,24 @@ def _usual_task(labels: Any, kind: str | None, file: TableFile, target: str) -> 
         found = set(pc.unique(labels).drop_null().to_pylist())
         return "classification" if found <= {0, 1} and kind is None else "regression"
     return "regression" if _are_numbers(labels) else "classification"
+
+
+def _check_classes(labels: Any, target: str, file: TableFile) -> None:
+    """Refuse texts of which nearly every row has its own."""
+    from grapefill.table.infer import is_free_text
+
+    pa: Any = import_module("pyarrow")
+    pc: Any = import_module("pyarrow.compute")
+    if not (pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type)):
+        return
+    known, distinct = len(labels) - labels.null_count, pc.count_distinct(labels).as_py()
+    if is_free_text(known, distinct):
+        raise InputError(
+            f"Column {target!r} of {file.name} has {distinct:,} different texts in {known:,} rows, "
+            "like free text or an identifier: hardly any could be learned from other rows. Choose "
+            "another --target, or group the texts into fewer classes; if they are numbers with "
+            "signs or units, write them as plain numbers."
+        )
 
 
 def _are_numbers(column: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from grapefill.cli.columns import listed
 from grapefill.evaluate.text import counted
 from grapefill.files.changes import find_missing
 from grapefill.table.text import describe_error
@@ -30,6 +31,8 @@ __all__ = [
 MOST_COLUMNS = 40
 # Columns that are named in a sentence.
 MOST_NAMES = 10
+# A smaller change would be shown as 0%.
+LEAST_CHANGE = 0.005
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,21 @@ class ColumnSummary:
     error: str = ""
     constant: str = ""
     ratio: float | None = None
+
+    @property
+    def change(self) -> str:
+        """How much lower or higher the first is; empty if unknown."""
+        if self.ratio is None:
+            return ""
+        change = self.ratio - 1
+        if abs(change) < LEAST_CHANGE:
+            return "same"
+        return f"{abs(change):.0%} {'lower' if change < 0 else 'higher'}"
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the model does better than one value, or that is unknown."""
+        return self.ratio is None or self.ratio - 1 <= -LEAST_CHANGE
 
 
 @dataclass
@@ -178,6 +196,12 @@ def summary_table(columns: list[ColumnSummary]) -> Iterator[Any]:
             "numbers and dates,\nthe share of wrong categories. A constant is the median or the "
             "most frequent category."
         )
+    idle = [column.name for column in columns if not column.is_better]
+    if idle:
+        yield (
+            "No better than the median or the most frequent category on held-out cells: "
+            f"{listed(idle)}."
+        )
 
 
 def _add(table: Table, column: ColumnSummary, *, tried: bool) -> None:
@@ -185,11 +209,7 @@ def _add(table: Table, column: ColumnSummary, *, tried: bool) -> None:
 
     cells: list[Any] = [Text(column.name), column.kind, f"{column.filled:,}"]
     if tried:
-        ratio = ""
-        if column.ratio is not None:
-            change = column.ratio - 1
-            ratio = f"{abs(change):.0%} {'lower' if change < 0 else 'higher'}" if change else "same"
-        cells += [column.error or "-", column.constant or "-", ratio]
+        cells += [column.error or "-", column.constant or "-", column.change]
     if column.left:
         cells[2] = f"{column.filled:,} of {column.filled + column.left:,}"
     table.add_row(*cells)

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 import sys
+from ast import literal_eval
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import GrapefillWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
     from rich.progress import Progress as RichProgress
 
     from grapefill.training import Progress
 
-__all__ = ["Terminal", "in_words_of_the_command_line"]
+__all__ = ["Terminal", "as_option", "in_words_of_the_command_line"]
 
 # What a message says to those who write Python, and what it means here.
 PHRASES = {
-    'Give them the kind "passthrough" to accept this, or another kind to use them.': (
-        "Add --ignore NAME to accept this, or --categorical NAME to use one of them."
-    ),
     # Files keep all of their columns.
     "These columns have no observed value and are not used:": (
         "These columns have no value and stay empty:"
     ),
     "They are left out of the result unless keep_empty_features=True.": "",
-    "name it as a mark for missing": "add --na and that text",
-    "or name the text as a mark for missing": "or add --na and that text",
     "or say that the file has no line of names": "or add --no-header",
     "say that the file has no line of names": "add --no-header",
     "Say so if it is the other way round.": "Add --day-first or --month-first to say so.",
@@ -66,6 +63,12 @@ PHRASES = {
     "All known labels in y are": "All known labels are",
     "device=": "--device ",
 }
+# Where a message tells of columns that are not used.
+UNUSED = 'Give them the kind "passthrough" to accept this, or another kind to use them.'
+QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+NAMED = re.compile(rf"{QUOTED} \(")
+# Where a message names a text for missing cells, as Python writes it.
+MARK = re.compile(rf"([Nn])ame (?:it|the text) as a mark for missing, na={QUOTED},")
 # Where a message names the field of a class.
 SETTING = re.compile(r"\b(?:Network|Training|Forest|Factor)Config\.(?=\w)")
 # The first steps take longer than others, and say little about how long the rest will take.
@@ -78,7 +81,31 @@ def in_words_of_the_command_line(message: str) -> str:
     """Return a message with the names of options in place of those of parameters."""
     for phrase, meaning in PHRASES.items():
         message = message.replace(phrase, meaning)
+    if message.endswith(UNUSED):
+        names = [literal_eval(name) for name in NAMED.findall(message)]
+        message = message.removesuffix(UNUSED) + (
+            f"Add {as_option('--ignore', names)} to accept this, or --categorical and a name to "
+            "use one of them."
+        )
+    message = MARK.sub(_na_option, message)
     return SETTING.sub("--set ", message).rstrip()
+
+
+def _na_option(match: re.Match[str]) -> str:
+    add = "Add" if match[1] == "N" else "add"
+    return f"{add} --na {shlex.quote(literal_eval(match[2]))}"
+
+
+def as_option(option: str, names: Sequence[str]) -> str:
+    """Return an option with the names of columns, ready to be pasted into a shell.
+
+    Examples
+    --------
+    >>> as_option("--ignore", ["id", "Lfd. Nr."]), as_option("--ignore", ["id", "town, country"])
+    ("--ignore 'id,Lfd. Nr.'", "--ignore id --ignore 'town, country'")
+    """
+    given = names if any("," in name for name in names) else [",".join(names)]
+    return " ".join(f"{option} {shlex.quote(name)}" for name in given)
 
 
 _current: ContextVar[Terminal] = ContextVar("terminal")
@@ -155,6 +182,10 @@ class Terminal:
 
         text = Text.assemble(("Note: ", "yellow"), in_words_of_the_command_line(message))
         self.notes.print(text, soft_wrap=True)
+
+    def has_told(self, *words: str) -> bool:
+        """Whether a note with all of some words in it was shown."""
+        return any(all(word in message for word in words) for message in self._said)
 
     def show_warning(self, message: Warning | str, category: type[Warning], *_: object) -> None:
         """Show a warning of ours; those of other packages are for programmers."""

@@ -17,11 +17,11 @@ from grapefill.table.text import some_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from grapefill.table import Column
+    from grapefill.table import Column, Table
     from grapefill.table.arrays import Array
     from grapefill.table.cells import ColumnCells
 
-__all__ = ["Remark", "Values", "remarks_on"]
+__all__ = ["Remark", "Values", "find_sentinels", "plain_number", "remarks_on"]
 
 # A column is nearly empty, and a category dominates, from these shares on.
 NEARLY_EMPTY = 0.9
@@ -29,6 +29,8 @@ DOMINANT = 0.95
 # Text is taken for numbers if nearly all cells look like one, and there are some different ones.
 NUMBERS = 0.9
 FEWEST_NUMBERS = 5
+# From here on numbers are often written with an exponent.
+LONG = 1e15
 
 _NUMBER = re.compile(
     r"""
@@ -172,11 +174,48 @@ def _remarks_on_numbers(column: Column, values: Values) -> Iterator[Remark]:
     elif values.distinct == values.observed >= MINIMUM_FOR_IDENTIFIER and _are_consecutive(found):
         yield Remark("identifier", "holds consecutive whole numbers, like a row number")
     for value, count in _sentinels(found, counts):
-        cells = counted(count, "cell")
-        yield Remark(
-            "sentinel",
-            f"has {value:g} in {cells}, far from all others, which may mean missing",
-        )
+        cells = f"{plain_number(value)} in {counted(count, 'cell')}"
+        yield Remark("sentinel", f"has {cells}, far from all others, which may mean missing")
+
+
+def find_sentinels(table: Table) -> Iterator[tuple[int, float, int]]:
+    """Yield numbers of a table that look like marks for missing cells.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+
+    Yields
+    ------
+    int
+        The column's position.
+    float
+        The number.
+    int
+        How many cells have it.
+    """
+    for j in range(table.n_columns):
+        cells = table.cells(j)
+        form = cells.storage.form
+        if not form.is_numeric or form is Form.BOOLEAN or cells.missing.all():
+            continue
+        numbers = cells.numbers()[~cells.missing]
+        # Marks stand at an end, which is found much sooner than how often each number is there.
+        if np.isin([numbers.min(), numbers.max()], _MARKS).any():
+            for value, count in _sentinels(*np.unique(numbers, return_counts=True)):
+                yield j, value, count
+
+
+def plain_number(value: float) -> str:
+    """Return a number as files write it, without an exponent as long as it can be read.
+
+    Examples
+    --------
+    >>> plain_number(-99999999.0), plain_number(1e30)
+    ('-99999999', '1e+30')
+    """
+    return f"{value:.0f}" if value % 1 == 0 and abs(value) < LONG else f"{value:g}"
 
 
 def _are_consecutive(found: Array) -> bool:

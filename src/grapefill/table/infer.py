@@ -151,7 +151,7 @@ def infer_column(
         return _describe(name, cells, Kind.PASSTHROUGH, note="identifier")
     kind = kind or _usual_kind(cells)
     facts = _facts(name, cells, kind)
-    if inferred and storage.form is Form.TEXT and _is_free_text(observed, facts["categories"]):
+    if inferred and storage.form is Form.TEXT and is_free_text(observed, len(facts["categories"])):
         return _describe(name, cells, Kind.PASSTHROUGH, note="free text or identifier")
     return _describe(name, cells, kind, **facts)
 
@@ -198,9 +198,9 @@ def _are_whole(numbers: FloatArray) -> bool:
     return bool((np.rint(numbers) == numbers).all())
 
 
-def _is_free_text(observed: int, categories: tuple[Any, ...]) -> bool:
-    """Apply the first identifier rule of this module."""
-    return observed >= MINIMUM_FOR_IDENTIFIER and len(categories) > observed / 2
+def is_free_text(observed: int, distinct: int) -> bool:
+    """Apply the first identifier rule of this module to a number of texts."""
+    return observed >= MINIMUM_FOR_IDENTIFIER and distinct > observed / 2
 
 
 def _is_row_number(name: str, cells: ColumnCells) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
 from grapefill.errors import InputError, warn
+from grapefill.table.infer import is_free_text
 from grapefill.table.kinds import Form, Kind
 from grapefill.table.schema import Schema
 from grapefill.table.table import Table
@@ -87,6 +88,13 @@ class Labels:
                 raise InputError(
                     f"All known labels in y are of one class, {only!r}: there is nothing to tell "
                     "apart. A classifier needs at least two classes."
+                )
+            known = int(np.count_nonzero(~np.isnan(numbers)))
+            if table.cells(0).storage.form is Form.TEXT and is_free_text(known, seen.size):
+                raise InputError(
+                    f"y holds {seen.size:,} different texts in {known:,} rows, like free text or "
+                    "an identifier: hardly any could be learned from other rows. Group them into "
+                    "fewer classes, or convert them if they are numbers written as text."
                 )
             if not flat:
                 warn(

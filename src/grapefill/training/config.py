@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import cos, pi
 from types import MappingProxyType
@@ -179,8 +180,10 @@ class Preset:
         names: set[str] = set().union(*known)
         unknown = sorted(set(settings) - names)
         if unknown:
-            listed = ", ".join(sorted(names))
-            raise ConfigError(f"Unknown setting {unknown[0]!r}. The settings are: {listed}.")
+            close = difflib.get_close_matches(unknown[0], sorted(names), 1)
+            listed = f"The settings are: {', '.join(sorted(names))}."
+            advice = f"Did you mean {close[0]!r}?" if close else listed
+            raise ConfigError(f"Unknown setting {unknown[0]!r}. {advice}")
         return Preset(
             *(
                 replace(part, **{name: settings[name] for name in mine & settings.keys()})

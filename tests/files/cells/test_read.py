@@ -1,7 +1,6 @@
 """What columns of text are taken for."""
 
 import json
-import re
 import warnings
 
 import pyarrow as pa
@@ -44,7 +43,6 @@ def columns(expected=None, *, strict=True, **texts):
         (["20240101", "20241331"], "integer"),
         (["12345678"], "integer"),
         (["2024-01-01T00:00", None], "datetime"),
-        (["2024-01-01", "2024-01-01T00:00"], "text"),
         (["1", "-", "."], "integer"),
         (["-", "+"], "text"),
         (["-", "-"], "text"),
@@ -108,40 +106,86 @@ def test_a_wrong_cell_is_named():
         )
 
 
+def notes_on(**texts):
+    """Return what is said of columns."""
+    arrays = [pa.chunked_array([pa.array(column, pa.string())]) for column in texts.values()]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        read_columns(list(texts), arrays, Context("'t.csv'", lambda row: f"line {row + 2}"))
+    return [str(each.message) for each in found]
+
+
+def test_marks_among_words_are_named_once_for_all_columns():
+    dashes = ["x", "-", "y", "-"]
+    (note,) = notes_on(a=dashes, b=["u", "v", "w", "-"], c=["1", "2", "3", "-"])
+    assert "Columns 'a' (2 cells), 'b' (1 cell) of 't.csv' are text, so that '-' is taken" in note
+    assert "Name it as a mark for missing, na='-', if it stands for a missing cell." in note
+    dash, dot = notes_on(a=["x", "-", "y", ".", "-"])
+    assert "Column 'a' (2 cells) of 't.csv' is text, so that '-' is taken for a value." in dash
+    assert "Column 'a' (1 cell) of 't.csv' is text, so that '.' is taken for a value." in dot
+    (many,) = notes_on(**{f"c{k}": dashes for k in range(12)})
+    assert "'c9' (2 cells) and 2 more of 't.csv'" in many
+
+
 @pytest.mark.parametrize(
-    ("texts", "message"),
+    ("texts", "what", "place"),
     [
-        (["x", "-", "y", "-"], "'-', in 2 cells, is taken for a value. If it stands"),
-        (
-            ["x", "-", "y", ".", "-"],
-            "'-', in 2 cells, and '.', in 1 cell, are taken for values. If one stands",
-        ),
+        (["12.5%", "8%", "1.25 %"], "signs around", "line 2 has '12.5%', and 2 more cells are"),
+        (["$3.10", "$1,000.00", "3"], "signs around", "line 2 has '$3.10', and 1 more cell is"),
+        (["3 €", "4,50\u00a0€", "-1 €"], "signs around", "line 2 has '3 €', and 2"),
+        (["\u22124.5", "3.5", "\u22122"], "signs around", "line 2 has '\u22124.5', and 1"),
+        (["3.5", "(4.5)", "2"], "parentheses around", "line 3 has '(4.5)'. Write '-' instead"),
+        (["($4.5)", "$3.5", "($2)", "1"], "parentheses around", "line 2 has '($4.5)', and 1"),
+        (["1.5", "<0.5", "<0.5", "2", "<=1", None], "limits among", "line 3 has '<0.5', and 2"),
+        (["7", "> 90", "8", "9", "\u2265 95"], "limits among", "line 3 has '> 90', and 1"),
+        (["65.2 kg", "70 kg", "58.1kg"], "units behind", "line 2 has '65.2 kg', and 2"),
+        (["27 min", "5 min", "12 min", "-"], "units behind", "line 2 has '27 min', and 2"),
+        (["1", "2", "3", "4", "5 °C"], "units behind", "line 6 has '5 °C'. Remove the units"),
+        (["1e5 kg", "2e5 kg", "1\u2019000\u2009kg"], "units behind", "line 2 has '1e5 kg', and 2"),
+        (["3 mg/L", "1,5 mg/L", "9 mg/L"], "units behind", "line 2 has '3 mg/L', and 2"),
     ],
 )
-def test_a_mark_among_words_is_named(texts, message):
-    with pytest.warns(GrapefillWarning, match=f"Column 'a' of 't.csv' is text, so that {message}"):
-        read_columns(["a"], [pa.chunked_array([texts])], Context("'t.csv'", lambda _: ""))
+def test_numbers_with_something_around_them(texts, what, place):
+    (note,) = [note for note in notes_on(a=texts) if "taken for a value" not in note]
+    assert f"Column 'a' of 't.csv' is text, since its numbers have {what} them: {place}" in note
+    assert "missing, na=" not in note
 
 
 @pytest.mark.parametrize(
     "texts",
     [
-        ["12.5%", "8%", "1.25 %"],
-        ["$3.10", "$1,000.00", "3"],
-        ["3 €", "4,50\u00a0€", "-1 €"],
-        ["(4.5)", "3.5", "2"],
-        ["\u22124.5", "3.5", "\u22122"],
+        ["<18", ">65", "<18", ">65"],
+        ["<18", "18-65", ">65"],
+        ["12a", "7b", "3c", "12d", "5e"],
+        ["1 bed", "2 beds", "1 bed"],
+        ["red", "5 kg", "blue", "green"],
+        ["133/84", "120/80", "110/75"],
     ],
 )
-def test_numbers_with_signs_around_them_are_named(texts):
-    match = rf"Column 'a' .* line 2 has {re.escape(repr(texts[0]))}. Remove the signs"
-    with pytest.warns(GrapefillWarning, match=match):
-        (column,) = read_columns(
-            ["a"],
-            [pa.chunked_array([[*texts, None]])],
-            Context("'t.csv'", lambda row: f"line {row + 2}"),
-        )
-    assert column.format.type == "text"
+def test_texts_that_are_no_numbers(texts):
+    assert notes_on(a=texts) == []
+
+
+def test_times_of_day_are_named():
+    (note,) = notes_on(a=["08:30", "9:15 pm", None, "23:59:59"])
+    assert "is text, since it holds times of day: line 2 has '08:30', and 2 more cells" in note
+
+
+@pytest.mark.parametrize("share", [2, 5])
+def test_dates_in_two_layouts_are_named(share):
+    texts = [
+        f"{k % 28 + 1:02d}.03.2024" if k % share else f"2024-03-{k % 28 + 1:02d}"
+        for k in range(1, 41)
+    ]
+    (note,) = notes_on(a=texts)
+    assert "is text, since it has dates in more than one layout: line 2 has '02.03.2024'" in note
+    assert f"but line {share + 1} has '2024-03-{share + 1:02d}' and {40 // share - 1} other" in note
+    # A day that there is not is no other layout.
+    (note,) = notes_on(a=["2024-01-01"] * 9 + ["2024-02-31"])
+    assert "holds dates, but line 11 has '2024-02-31', so it is read as text." in note
+    assert notes_on(a=["2024-02-31", "2024-02-30"]) == []
+    note, _ = notes_on(a=["2024-01-01", "-", "2024-01-01T00:00", "2024-01-02"])
+    assert "line 2 has '2024-01-01', but line 4 has '2024-01-01T00:00'. Write all" in note
 
 
 EXPECTED = {

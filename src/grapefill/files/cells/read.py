@@ -30,6 +30,13 @@ from grapefill.errors import InputError, warn
 from grapefill.files.cells.dates import guess_layouts, read_dates, type_of, usual_offset
 from grapefill.files.cells.formats import ColumnFormat
 from grapefill.files.cells.marks import AMONG_NUMBERS
+from grapefill.files.cells.notes import (
+    MOSTLY,
+    TextColumn,
+    count_marks,
+    warn_of_marks,
+    warn_of_meaning,
+)
 from grapefill.files.cells.numbers import ENOUGH, STYLES, Style, describe_numbers, read_numbers
 from grapefill.files.cells.words import describe_words, read_words
 
@@ -44,10 +51,6 @@ pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
 
 _SAMPLE = 1_000
-# So much of a column must be numbers for another text in it to be worth a warning.
-_MOSTLY = 0.75
-# What may stand around a number: percent, currencies, parentheses, another minus, spaces.
-_SIGNS = "%\u2030$€£¥₹()\u2212 \u00a0\u202f"
 _EARLIEST, _LATEST = -62_000, 84_000  # days: the years 1800 to 2200
 
 
@@ -121,9 +124,13 @@ def read_columns(names: Sequence[str], texts: list[Any], context: Context) -> li
         If a column does not hold what it is expected to.
     """
     columns: list[list[TypedColumn]] = []
+    marked: dict[str, Counter[str]] = {}
     for j, name in enumerate(names):
-        columns.append(_Reader(name, texts[j], context).read())
+        reader = _Reader(name, texts[j], context)
+        columns.append(reader.read())
+        marked[name] = reader.marked
         texts[j] = None
+    warn_of_marks(marked, context.name)
     return _resolve(names, columns, context)
 
 
@@ -182,15 +189,15 @@ class _Reader:
         self.sample = [text for text in _sample(texts, self.observed) if text not in self.marks]
         # The best reading as numbers or dates that fails, for the warning.
         self.almost: tuple[str, npt.NDArray[np.bool_]] | None = None
+        # Texts among words that may stand for a missing cell.
+        self.marked: Counter[str] = Counter()
 
     def read(self) -> list[TypedColumn]:
         expected = self.context.expected.get(self.name)
         if expected is None or expected.type == "empty":
             found = self._natural()
             if found[0].format.type == "text":
-                self._warn_of_mixture()
-                self._warn_of_marks()
-                self._warn_of_signs()
+                self._warn()
             return found
         if expected.type == "text":
             return [TypedColumn(self.texts, ColumnFormat("text", levels=expected.levels))]
@@ -203,6 +210,14 @@ class _Reader:
         if not found:
             raise self._unexpected(expected)
         return found
+
+    def _warn(self) -> None:
+        """Tell what a column of text may have been meant as."""
+        column = TextColumn(
+            self.name, self.texts, self.sample, self.observed, self.almost, self.marks
+        )
+        warn_of_meaning(column, self.context.name, self.context.where)
+        self.marked = count_marks(column)
 
     def _has_only_marks(self) -> bool:
         """Whether nothing of a column of numbers, dates or truth values is there."""
@@ -270,7 +285,7 @@ class _Reader:
     def _suits(self, style: Style) -> bool:
         """Whether most of the sample can be read in a style."""
         good = sum(style.pattern.fullmatch(text) is not None for text in self.sample)
-        return good > 0 and good >= _MOSTLY * len(self.sample)
+        return good > 0 and good >= MOSTLY * len(self.sample)
 
     def _number(self, style: Style, *, codes: bool = False) -> TypedColumn | None:
         numbers = read_numbers(self.texts, style)
@@ -313,64 +328,6 @@ class _Reader:
         shape = expected if few else replace(column.format, type="decimal")
         return TypedColumn(column.values.cast(pa.float64()), shape)
 
-    def _warn_of_mixture(self) -> None:
-        if self.almost is None:
-            return
-        what, bad = self.almost
-        count = int(bad.sum())
-        if count > (1 - _MOSTLY) * self.observed:
-            return
-        row = int(np.flatnonzero(bad)[0])
-        text = self.texts[row].as_py()
-        more = "1 other cell" if count == 2 else f"{count - 1:,} other cells"
-        others = f" and {more}" if count > 1 else ""
-        warn(
-            f"Column {self.name!r} of {self.context.name} holds {what}, but "
-            f"{self.context.where(row)} has {text!r}{others}, so it is read as text. If {text!r} "
-            "stands for a missing cell, name it as a mark for missing."
-        )
-
-    def _warn_of_marks(self) -> None:
-        """Warn of texts like ``-`` among words; next to ``+`` it is a word itself."""
-        marks = [mark for mark in self.marks if not any(map(str.isalnum, mark))]
-        if len(set(self.sample)) < 2 or not marks:
-            return
-        found = self.texts.filter(pc.is_in(self.texts, value_set=pa.array(marks)))
-        if not len(found) or len(found) == self.observed:
-            return
-        listed = [
-            f"{text!r}, in {count:,} cell{'s' if count > 1 else ''}"
-            for text, count in Counter(found.to_pylist()).most_common()
-        ]
-        words = (
-            "is taken for a value. If it" if len(listed) == 1 else "are taken for values. If one"
-        )
-        warn(
-            f"Column {self.name!r} of {self.context.name} is text, so that "
-            f"{', and '.join(listed)}, {words} stands for a missing cell, name it as a mark for "
-            "missing."
-        )
-
-    def _warn_of_signs(self) -> None:
-        """Warn of numbers like ``12.5%`` or ``(3.10)``, which are not read as numbers."""
-        bare = [text.strip(_SIGNS) for text in self.sample]
-        good = [any(style.pattern.fullmatch(text) for style in STYLES) for text in bare]
-        signed = [
-            text
-            for text, inside, fine in zip(self.sample, bare, good, strict=True)
-            if fine and text != inside
-        ]
-        # With fewer, the note on a mixture tells.
-        few = len(signed) <= (1 - _MOSTLY) * len(self.sample)
-        if few or sum(good) < _MOSTLY * len(self.sample):
-            return
-        row = pc.index(self.texts, signed[0]).as_py()
-        warn(
-            f"Column {self.name!r} of {self.context.name} is text, since its numbers have signs "
-            f"around them: {self.context.where(row)} has {signed[0]!r}. Remove the signs, and "
-            "write minus as '-', if they are to be filled in as numbers."
-        )
-
     def _unexpected(self, expected: ColumnFormat) -> InputError:
         nouns = {"number": "a number", "date": "a date", "boolean": "one of its two words"}
         bad = None if self.almost is None else self.almost[1]
@@ -381,7 +338,8 @@ class _Reader:
         return InputError(
             f"{self.context.where(row).capitalize()} of {self.context.name}, column "
             f"{self.name!r}: {text!r} is not {nouns.get(expected.family, expected.type)}, as the "
-            "column should hold. Correct the cell, or name the text as a mark for missing."
+            "column should hold. Correct the cell, or name the text as a mark for missing, "
+            f"na={text!r}, if it stands for a missing one."
         )
 
 

@@ -1,0 +1,118 @@
+"""Notes on what a table holds that would be learned, or filled in, and may not be meant so."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grapefill.cli.columns import Plan
+    from grapefill.cli.terminal import Terminal
+    from grapefill.evaluate import Description
+    from grapefill.files import TableFile
+
+__all__ = ["note_blank_rows", "note_sentinels", "without_told"]
+
+# Columns that a note names one by one.
+MOST_COLUMNS = 10
+# Rows that a note names one by one.
+MOST_ROWS = 3
+
+
+def note_blank_rows(file: TableFile, terminal: Terminal) -> None:
+    """Tell of rows without any value, as spreadsheets leave behind."""
+    from grapefill.files.changes import find_missing
+
+    frame = file.frame
+    # In a single column an empty row is a hole.
+    if frame.num_columns < 2:
+        return
+    blank = find_missing(frame.column(0))
+    for column in frame.columns[1:]:
+        if not blank.any():
+            return
+        blank &= find_missing(column)
+    rows = blank.nonzero()[0].tolist()
+    if not rows:
+        return
+    places = ", ".join(file.where(row) for row in rows[:MOST_ROWS])
+    more = ", ..." if len(rows) > MOST_ROWS else ""
+    have = "A row has" if len(rows) == 1 else f"{len(rows):,} rows have"
+    terminal.note(
+        f"{have} no value at all in {file.name}: {places}{more}. Such rows are filled in like any "
+        "other, though nothing is known of them. Delete them if they are blank lines and no rows."
+    )
+
+
+def note_sentinels(table: Any, plan: Plan, terminal: Terminal) -> None:
+    """Tell of numbers such as -999 that may stand for missing cells.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        What is to be learned from.
+    plan : Plan
+        Columns that it leaves out are not looked at.
+    terminal : Terminal
+        Where to show notes.
+    """
+    from grapefill.evaluate.remarks import LONG, find_sentinels, plain_number
+    from grapefill.table import Table
+
+    used = [name for name in table.column_names if plan.kinds.get(name) != "passthrough"]
+    if not used:
+        return
+    found: defaultdict[float, list[tuple[str, int]]] = defaultdict(list)
+    for j, value, count in find_sentinels(Table.wrap(table.select(used))):
+        found[value].append((used[j], count))
+    for value, places in found.items():
+        text = plain_number(value)
+        # Files write such numbers in more ways than one.
+        option = f"--na {text}" if abs(value) < LONG else "--na and the number as the file has it"
+        terminal.note(
+            f"{text} stands far from all other numbers of {_places(places)}, and may mean missing. "
+            f"If so, add {option}; otherwise it is learned as a number."
+        )
+
+
+def without_told(found: Description, terminal: Terminal) -> Description:
+    """Return a description without the remarks that notes on reading the file have made."""
+
+    def is_told(name: str, code: str, text: str) -> bool:
+        if code == "numbers_as_text":
+            return any(
+                terminal.has_told(f"Column {name!r} of ", words)
+                for words in ("is text, since its numbers", "holds numbers, but")
+            )
+        mark = text.partition(" in ")[0].removeprefix("has ")
+        return code == "sentinel" and terminal.has_told(
+            f"{name!r} (", f"so that {mark} is taken for a value"
+        )
+
+    columns = tuple(
+        replace(
+            column,
+            remarks=tuple(
+                remark
+                for remark in column.remarks
+                if not is_told(column.name, remark.code, remark.text)
+            ),
+        )
+        for column in found.columns
+    )
+    return replace(found, columns=columns)
+
+
+def _places(places: Sequence[tuple[str, int]]) -> str:
+    """Return columns, and how many of their cells are meant."""
+    shown = [
+        f"{name!r} ({count:,} cell{'s' if count > 1 else ''})"
+        for name, count in places[:MOST_COLUMNS]
+    ]
+    left = len(places) - len(shown)
+    return ("column " if len(places) == 1 else "columns ") + ", ".join(
+        [*shown, f"and {left:,} more"] if left else shown
+    )

@@ -1,0 +1,91 @@
+"""What a table holds that may not be meant so is told before it is learned."""
+
+import pytest
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """Let training fail, after all notes on the table."""
+    monkeypatch.setattr("grapefill.cli.impute.train", None)
+    monkeypatch.setattr("grapefill.cli.predict.train", None)
+
+
+@pytest.fixture
+def marked(make_csv):
+    """A table with -999 in two of its columns."""
+    rows = [[str(k), "-999.0" if k % 10 == 3 else f"{k}.5", str(k % 7)] for k in range(50)]
+    rows[7][0] = "-999"
+    rows[8][2] = ""
+    return make_csv("marked.csv", rows, ["n", "score", "z"])
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("impute", "{path}", "-o", "{out}"),
+        ("fit", "{path}", "--model", "{out}"),
+        ("predict", "{path}", "{path}", "--target", "z", "-o", "{out}"),
+        ("compare", "{path}", "--methods", "mean", "--repeats", "1"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_numbers_that_may_mean_missing(cli, marked, tmp_path, command):
+    out = tmp_path / "out.csv"
+    given = [word.format(path=marked, out=out) for word in command]
+    notes = cli(*given).err
+    assert (
+        "-999 stands far from all other numbers of columns 'n' (1 cell), 'score' (5 cells)" in notes
+    )
+    assert "add --na -999;" in notes
+    assert "stands far" not in cli(*given, "--na", "-999").err
+    if command[0] != "predict":
+        assert "'score'" not in cli(*given, "--ignore", "score").err
+
+
+@pytest.mark.usefixtures("untrained")
+def test_large_marks_have_no_one_spelling(cli, make_csv):
+    rows = [["1e30" if k == 3 else str(k), "99999999" if k == 5 else str(k)] for k in range(30)]
+    notes = cli("impute", make_csv("big.csv", rows, ["a", "b"])).err
+    assert "1e+30 stands far" in notes
+    assert "add --na and the number as the file has it" in notes
+    assert "add --na 99999999;" in notes
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize("command", ["impute", "describe"])
+def test_rows_without_any_value(cli, make_csv, command):
+    rows = [[str(k), "ab"[k % 2], f"{k}.5"] for k in range(30)]
+    rows[4] = ["", "a", ""]
+    result = cli(command, make_csv("whole.csv", rows, ["n", "c", "x"]))
+    assert "no value at all" not in result.err
+    path = make_csv("blank.csv", [*rows, *[[" ", "", "NA"]] * 5], ["n", "c", "x"])
+    notes = cli(command, path).err
+    assert f"5 rows have no value at all in '{path}': line 32, line 33, line 34, ..." in notes
+    assert "Delete them if they are blank lines" in notes
+    path.write_text(path.read_text().rstrip(", NA\n") + "\n,,\n")
+    assert "A row has no value at all" in cli(command, path).err
+
+
+@pytest.mark.usefixtures("untrained")
+def test_rows_of_one_column(cli, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("x\n" + "\n".join(["1", '""', "2"] * 10) + "\n")
+    assert "no value at all" not in cli("impute", path).err
+
+
+def test_describe_says_everything_once(cli, make_csv):
+    rows = [[f"${k}.50", "abc-"[k % 4], "-999" if k == 3 else str(k)] for k in range(40)]
+    path = make_csv("odd.csv", rows, ["price", "class", "n"])
+    result = cli("describe", path)
+    assert "Column 'price' of" in result.err
+    assert "Column 'class' (10 cells) of" in result.err
+    remarks = result.out.partition("Remarks")[2].partition("Patterns")[0]
+    assert "stored as text" not in remarks
+    assert "'-' in 10 cells" not in remarks
+    assert "-999 in 1 cell," in remarks
+    quiet = cli("describe", path, "--quiet")
+    assert quiet.err == ""
+    assert "stored as text" in quiet.out
+    assert "'-' in 10 cells" in quiet.out
+    assert "'-' in 10 cells" in cli("describe", path, "--json").out
