@@ -3,6 +3,8 @@
 import csv
 import re
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -323,3 +325,51 @@ def test_pool_says_what_to_write(cli, german, formula, advice):
     result = cli("pool", german, "--formula", formula)
     assert result.code == 1
     assert advice in result.err
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory):
+    """Draws with types of pandas, an ordered category and a column that tells another."""
+    folder = tmp_path_factory.mktemp("parquet")
+    random = np.random.default_rng(0)
+    size = random.choice(["S", "M", "L"], 80)
+    sold = random.random(80) < 0.5
+    table = pd.DataFrame(
+        {
+            "sold": pd.array(sold, dtype="boolean"),
+            "rooms": pd.array(random.integers(1, 4, 80), dtype="Int64"),
+            "size": pd.Categorical(size, ["S", "M", "L"], ordered=True),
+            "tells": 10.0 * sold,
+        }
+    )
+    for number in (1, 2):
+        price = 2.0 * (size == "L") + random.normal(size=80)
+        table.assign(price=price).to_parquet(folder / f"imputation-{number}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("formula", "terms"),
+    [
+        ("price ~ sold", ["sold[T.True]"]),
+        ("price ~ C(rooms)", ["C(rooms)[T.2]", "C(rooms)[T.3]"]),
+        ("price ~ size", ["size[T.M]", "size[T.L]"]),
+    ],
+)
+def test_pool_types_of_pandas(cli, parquet, formula, terms):
+    result = cli("pool", parquet, "--formula", formula)
+    assert result.code == 0, result.err
+    lines = result.out.splitlines()[2 : len(terms) + 2]
+    assert [line.split()[0] for line in lines] == terms
+
+
+def test_pool_wants_a_family_for_two_values(cli, parquet):
+    result = cli("pool", parquet, "--formula", "sold ~ price")
+    assert result.code == 1
+    assert "add --family logistic" in result.err
+
+
+def test_pool_tells_of_models_that_did_not_converge(cli, parquet):
+    result = cli("pool", parquet, "--formula", "sold ~ tells", "--family", "logistic")
+    assert result.code == 0, result.err
+    assert "The models of 2 of 2 imputations did not converge" in result.err

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import statsmodels.formula.api as smf
 from scipy import stats
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from grapefill import pool
 from grapefill.errors import GrapefillWarning, InputError
@@ -237,3 +239,89 @@ def test_models_of_other_rows_are_told() -> None:
 def test_degrees_of_freedom_are_numbers(df: Any) -> None:
     with pytest.raises(InputError, match="df_complete must be a positive number"):
         pool(ESTIMATES, VARIANCES, df_complete=df)
+
+
+class TestLinearModels:
+    """Models of scikit-learn, which do not tell how certain their coefficients are."""
+
+    @pytest.fixture
+    def tables(self) -> list[pd.DataFrame]:
+        random = np.random.default_rng(0)
+        tables = []
+        for _ in range(3):
+            x, z = random.normal(size=(2, 200))
+            y = 1 + x - 0.5 * z + random.normal(size=200)
+            tables.append(pd.DataFrame({"x": x, "z": z, "y": y, "up": (y > 1).astype(float)}))
+        return tables
+
+    def test_linear(self, tables: list[pd.DataFrame]) -> None:
+        def fit(table: pd.DataFrame) -> Any:
+            X, y = table[["x", "z"]], table["y"]
+            return LinearRegression().fit(X, y), X, y
+
+        expected = pool.fit(lambda table: smf.ols("y ~ x + z", table).fit(), tables)
+        assert_same(pool.fit(fit, tables), expected)
+
+    def test_logistic(self, tables: list[pd.DataFrame]) -> None:
+        def fit(table: pd.DataFrame) -> Any:
+            X, y = table[["x", "z"]], table["up"]
+            return LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000).fit(X, y), X, y
+
+        expected = pool.fit(lambda table: smf.logit("up ~ x + z", table).fit(disp=0), tables)
+        assert_same(pool.fit(fit, tables), expected)
+
+    def test_without_a_constant(self, tables: list[pd.DataFrame]) -> None:
+        def fit(table: pd.DataFrame) -> Any:
+            X, y = table[["x", "z"]].to_numpy(), table["y"].to_numpy()
+            return LinearRegression(fit_intercept=False).fit(X, y), X, y
+
+        found = pool.fit(fit, tables)
+        expected = pool.fit(lambda table: smf.ols("y ~ x + z - 1", table).fit(), tables)
+        assert found.names == ("x0", "x1")
+        np.testing.assert_allclose(found.std_error, expected.std_error)
+
+    @pytest.mark.parametrize(
+        ("model", "target", "message"),
+        [
+            (LogisticRegression(), "up", "penalty.* Fit it with C=np.inf"),
+            (LogisticRegression(C=np.inf, class_weight="balanced"), "up", "class_weight=None"),
+            (Ridge(), "y", "coefficients of a Ridge are not known"),
+            (LinearRegression(), ["y", "up"], "4 coefficients for 2 columns"),
+        ],
+    )
+    def test_what_cannot_be_pooled(
+        self, tables: list[pd.DataFrame], model: Any, target: Any, message: str
+    ) -> None:
+        def fit(table: pd.DataFrame) -> Any:
+            X, y = table[["x", "z"]], table[target]
+            return model.fit(X, y), X, y
+
+        with pytest.raises(InputError, match=message):
+            pool.fit(fit, tables)
+
+    def test_columns_that_determine_each_other(self, tables: list[pd.DataFrame]) -> None:
+        def fit(table: pd.DataFrame) -> Any:
+            X, y = np.ones((len(table), 2)), table["y"]
+            return LinearRegression().fit(X, y), X, y
+
+        with pytest.raises(InputError, match="determine each other"):
+            pool.fit(fit, tables)
+
+    @pytest.mark.parametrize("factory", [LinearRegression, "y ~ x"])
+    def test_no_function(self, tables: list[pd.DataFrame], factory: Any) -> None:
+        with pytest.raises(InputError, match="must be a function that takes a table"):
+            pool.fit(factory, tables)
+
+
+def test_terms_are_named_as_in_the_model() -> None:
+    random = np.random.default_rng(0)
+    tables = [pd.DataFrame(random.exponential(size=(40, 2)), columns=["t", "x"]) for _ in range(2)]
+    found = pool.fit(lambda table: smf.phreg("t ~ x", table).fit(), tables)
+    assert found.names == ("x",)
+
+
+def assert_same(one: Any, other: Any) -> None:
+    assert one.names == other.names
+    np.testing.assert_allclose(one.estimate, other.estimate, rtol=1e-5)
+    np.testing.assert_allclose(one.std_error, other.std_error, rtol=1e-5)
+    np.testing.assert_allclose(one.df, other.df, rtol=1e-4)

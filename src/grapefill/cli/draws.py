@@ -305,7 +305,8 @@ def pool_folder(
     frames = [open_table(str(path), reading, {}, terminal).frame for path in paths]
     for path, frame in zip(paths, frames, strict=True):
         _check_terms(frame, formula, str(path))
-    tables = [frame.to_pandas() for frame in frames]
+    # Formulas know numpy's types, and not those that a Parquet file asks pandas for.
+    tables = [frame.to_pandas(ignore_metadata=True) for frame in frames]
     for path, table in zip(paths, tables, strict=True):
         if len(table) != len(tables[0]):
             raise InputError(
@@ -314,7 +315,7 @@ def pool_folder(
             )
     for name in tables[0].columns[[dtype.kind not in "fiub" for dtype in tables[0].dtypes]]:
         # A category that some draws lack must have its coefficient in all of them.
-        levels = sorted({str(value) for table in tables for value in table[name].dropna()})
+        levels = _levels([table[name] for table in tables])
         for table in tables:
             table[name] = _as_levels(table[name].astype(str), levels)
 
@@ -326,7 +327,7 @@ def pool_folder(
 
         if family == "logistic":
             table = _with_binary(table, left)
-        elif left in table.columns and table[left].dtype.kind not in "fiub":
+        elif left in table.columns and table[left].dtype.kind not in "fiu":
             raise ConfigError(
                 f"The column {left!r}, which is to be predicted, holds no numbers. If it has two "
                 "values, add --family logistic."
@@ -351,6 +352,15 @@ def pool_folder(
     if family == "logistic" and left in tables[0].columns:
         terminal.note(f"Of the column {left!r}, {_values_of(tables[0][left])[-1]} counts as 1.")
     return pooled
+
+
+def _levels(columns: list[Any]) -> list[str]:
+    """Return the categories of all draws as text, in their own order if they have one."""
+    found = {str(value) for column in columns for value in column.dropna().unique()}
+    if not all(getattr(column.dtype, "ordered", False) for column in columns):
+        return sorted(found)
+    order = dict.fromkeys(str(value) for column in columns for value in column.cat.categories)
+    return [value for value in order if value in found]
 
 
 def _check_terms(frame: Any, formula: str, path: str) -> None:

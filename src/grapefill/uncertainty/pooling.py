@@ -452,8 +452,8 @@ def _checked(values: Any, labels: list[Any] | None) -> FloatArray:
         raise InputError(f"Expected an array of shape (imputations, estimates), got {array.shape}.")
     if array.shape[0] < FEWEST:
         raise InputError(
-            f"{FEWEST} imputations at least tell the spread between them, better 20; here the "
-            f"number is {array.shape[0]}."
+            f"The spread between imputations needs at least {FEWEST} of them, better 20; there "
+            f"{'is 1' if array.shape[0] == 1 else 'are 0'}."
         )
     if not np.isfinite(array).all():
         raise InputError("An estimate or a variance is not a finite number.")
