@@ -235,3 +235,16 @@ def test_only_a_fitted_imputer_has_a_report(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError, match="This GrapeImputer instance is not fitted yet"):
         write_report(path, GrapeImputer("fast"), table)
     assert not path.exists()
+
+
+def test_draws_are_shown_where_they_are_asked_for(page: str) -> None:
+    assert "<h2>Draws</h2>" not in page
+    table = make_table()
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
+    section = make_report(imputer, table, draws=3).partition("<h2>Draws</h2>")[2]
+    section = section.partition("</section>")[0]
+    names = [tag["aria-label"] for name, tag in Outline(section).tags if name == "svg"]
+    # Of categories nothing is shown.
+    assert len(names) == 3
+    assert all("observed values beside 3 draws of" in str(name) for name in names)
+    assert EVIL not in section

@@ -24,7 +24,7 @@ def draw(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Return the axes of a plot of holes."""
 
     def axes_of(plot: Any, missing: BoolArray, names: list[str], rows: int | None = None) -> Any:
-        monkeypatch.setattr(plots, "_svg", lambda figure, _: figure)
+        monkeypatch.setattr(plots, "svg_of", lambda figure, _: figure)
         facts = SimpleNamespace(
             missing=missing,
             names=names,

@@ -54,7 +54,7 @@ def test_names(values: Any, words: list[str]) -> None:
 @pytest.mark.parametrize("hours", [0.0, 0.01, 4, 48, 24 * 365])
 @pytest.mark.parametrize("plot", [plots.distribution, plots.scatter])
 def test_times_do_not_overlap(monkeypatch: pytest.MonkeyPatch, plot: Any, hours: float) -> None:
-    monkeypatch.setattr(plots, "_svg", lambda figure, _: figure)
+    monkeypatch.setattr(plots, "svg_of", lambda figure, _: figure)
     figure = plot(facts_of(moments(hours)))
     figure.draw_without_rendering()
     axes = figure.axes[0]

@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
 from grapefill.uncertainty import plots
+from grapefill.uncertainty.joint import Joint
 
 
 @pytest.mark.parametrize("draw", [plots.density, plots.strips, plots.convergence])
@@ -108,3 +109,24 @@ def test_durations_and_times_are_written_out(quick):
     took, at = ([label.get_text() for label in axes.get_xticklabels()] for axes in figure.axes)
     assert any(text.endswith(" d") for text in took)
     assert len({text for text in at if text}) > 1
+
+
+def test_sweeps_are_shown_beside_draws(imputer, holed):
+    trace = plots.sweep_means(imputer)
+    assert trace.shape == (len(trace), holed.shape[1])
+    assert len(trace) > 5
+    assert np.isfinite(trace[:, 0]).all()
+    sweeps, draws = plots.convergence(imputer, holed, draws=3).axes[0].get_lines()
+    np.testing.assert_array_equal(sweeps.get_ydata(), trace[:, 0])
+    assert len(draws.get_ydata()) == 3
+
+
+def test_a_model_of_an_earlier_version_shows_draws_only(imputer, holed, tmp_path, monkeypatch):
+    usual = Joint.arrays
+    without = lambda self: {k: v for k, v in usual(self).items() if k != "trace"}  # noqa: E731
+    with monkeypatch.context() as patch:
+        patch.setattr(Joint, "arrays", without)
+        imputer.save(tmp_path / "m.grape")
+    earlier = GrapeImputer.load(tmp_path / "m.grape")
+    assert plots.sweep_means(earlier).shape == (0, holed.shape[1])
+    assert len(plots.convergence(earlier, holed, draws=2).axes) == holed.shape[1]

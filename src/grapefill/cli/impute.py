@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "impute"]
 
+# Draws that the report shows.
+MOST_IN_REPORT = 20
 EXAMPLES = """\
 Examples:
 
@@ -145,7 +147,7 @@ def impute(
     imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     filled = file.as_written(fill(imputer, plan, table, terminal))
     intervals = None if interval is None else imputer.interval(table, interval)
-    page = None if report is None else _page(imputer, table, data, terminal)
+    page = None if report is None else _page(imputer, table, data, terminal, draws or 0)
     file.write(output, filled, overwrite=running.overwrite)
     ends = write_interval(intervals, file, plan, table, ends)
     write_draws(
@@ -310,11 +312,12 @@ def _notes(types: dict[str, Any], plan: Plan, reading: Reading) -> dict[str, Any
     return {"types": types, "plan": plan.to_dict(), "reading": kept}
 
 
-def _page(imputer: GrapeImputer, table: Any, data: str, terminal: Terminal) -> str:
+def _page(imputer: GrapeImputer, table: Any, data: str, terminal: Terminal, draws: int) -> str:
     from grapefill.report import make_report
 
     with terminal.progress("Writing the report"):
-        return make_report(imputer, table, title="Table" if data == "-" else Path(data).name)
+        title = "Table" if data == "-" else Path(data).name
+        return make_report(imputer, table, title=title, draws=min(draws, MOST_IN_REPORT))
 
 
 def show_result(

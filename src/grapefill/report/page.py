@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from grapefill.files.atomic import write_whole
-from grapefill.report import plots
+from grapefill.report import draw_plots, plots
 from grapefill.report.facts import collect
-from grapefill.uncertainty.plots import COVERAGES, coverage_curves
+from grapefill.uncertainty.plots import (
+    COVERAGES,
+    coverage_curves,
+    drawn_numbers,
+    sweep_means,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
     from grapefill.report.facts import ColumnFacts, Facts
 
 
-def make_report(imputer: GrapeImputer, X: Any, *, title: str = "Table") -> str:
+def make_report(imputer: GrapeImputer, X: Any, *, title: str = "Table", draws: int = 0) -> str:
     """Return a report about a table and the imputer that was fitted to it, as HTML.
 
     Parameters
@@ -27,6 +32,8 @@ def make_report(imputer: GrapeImputer, X: Any, *, title: str = "Table") -> str:
         The table with its holes.
     title : str
         What the table is called.
+    draws : int
+        How many draws of the missing cells to show; 0 for none, which takes less time.
 
     Returns
     -------
@@ -54,10 +61,13 @@ def make_report(imputer: GrapeImputer, X: Any, *, title: str = "Table") -> str:
     )
     facts = collect(imputer, X, title=title)
     pictures = _pictures(facts) | {"calibration": _calibration(imputer)}
+    pictures |= {"drawn": _draws(imputer, X, facts, draws) if draws else []}
     return environment.get_template("page.html.jinja").render(facts=facts, **pictures)
 
 
-def write_report(path: str | Path, imputer: GrapeImputer, X: Any, *, title: str = "Table") -> None:
+def write_report(
+    path: str | Path, imputer: GrapeImputer, X: Any, *, title: str = "Table", draws: int = 0
+) -> None:
     """Write the report of `make_report` to a file, whole or not at all.
 
     Parameters
@@ -70,8 +80,10 @@ def write_report(path: str | Path, imputer: GrapeImputer, X: Any, *, title: str 
         The table with its holes.
     title : str
         What the table is called.
+    draws : int
+        How many draws of the missing cells to show.
     """
-    page = make_report(imputer, X, title=title)
+    page = make_report(imputer, X, title=title, draws=draws)
     with write_whole(path) as file:
         file.write(page.encode())
 
@@ -106,6 +118,24 @@ def _pictures(facts: Facts) -> dict[str, Any]:
         "correlation": drawn(plots.correlation_plot(facts)) if _can_correlate(facts) else None,
         "parts": _parts(facts, len(judged)),
     }
+
+
+def _draws(
+    imputer: GrapeImputer, X: Any, facts: Facts, count: int
+) -> list[tuple[ColumnFacts, Any]]:
+    """Draw what draws of columns of numbers look like, of those with the most holes."""
+    from markupsafe import Markup
+
+    found, sweeps = drawn_numbers(imputer, X, count, 0), sweep_means(imputer)
+    shown = [at for at in found if not facts.columns[at].discrete]
+    shown = sorted(shown, key=lambda at: -facts.columns[at].missing)[: draw_plots.MOST_COLUMNS]
+    return [
+        (
+            facts.columns[at],
+            Markup(draw_plots.draws_plot(facts.columns[at], *found[at], sweeps[:, at])),
+        )
+        for at in shown
+    ]
 
 
 def _parts(facts: Facts, judged: int) -> dict[str, str]:

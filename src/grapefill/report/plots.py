@@ -52,7 +52,7 @@ def missingness_map(facts: Facts) -> str:
     bins = np.array_split(np.arange(holes.shape[0]), min(MAP_ROWS, max(1, holes.shape[0])))
     share = np.array([holes[rows].mean(axis=0) for rows in bins])
     names = [facts.names[at] for at in shown]
-    with _figure(width=_wide(len(names)), height=4.2) as (figure, axes):
+    with figure_of(width=_wide(len(names)), height=4.2) as (figure, axes):
         edges = np.cumsum([0, *map(len, bins)]) * (facts.n_rows / max(1, holes.shape[0]))
         for at in range(share.shape[1]):
             # One patch for each run of like rows keeps the file small.
@@ -72,7 +72,7 @@ def missingness_map(facts: Facts) -> str:
         axes.set_ylabel("row")
         total = facts.missing.mean() if facts.missing.size else 0.0
         words = f"{counted(len(names), 'column')}, {total:.1%} of the cells are missing"
-        return _svg(figure, f"Map of missing cells: {words}.")
+        return svg_of(figure, f"Map of missing cells: {words}.")
 
 
 def most_missing(facts: Facts, columns: Iterable[int]) -> list[int]:
@@ -90,7 +90,7 @@ def pattern_plot(facts: Facts) -> str:
     """Draw which columns are missing together, and how often."""
     patterns = facts.patterns
     used = most_missing(facts, pattern_columns(facts))
-    with _figure(width=_wide(len(used) + 4), height=1.0) as (figure, axes):
+    with figure_of(width=_wide(len(used) + 4), height=1.0) as (figure, axes):
         for line, (columns, count) in enumerate(patterns):
             for place, at in enumerate(used):
                 gone = at in columns
@@ -111,19 +111,19 @@ def pattern_plot(facts: Facts) -> str:
             + (", ".join(facts.names[at] for at in columns) or "any hole")
             for columns, count in patterns[:3]
         )
-        return _svg(figure, f"Columns that are missing together. Most frequent: {words}.")
+        return svg_of(figure, f"Columns that are missing together. Most frequent: {words}.")
 
 
 def distribution(column: ColumnFacts) -> str:
     """Draw the values observed in a column and those filled in."""
-    with _figure(width=3.1, height=2.1) as (figure, axes):
+    with figure_of(width=3.1, height=2.1) as (figure, axes):
         if column.discrete:
             _bars(axes, column)
         else:
             _histograms(axes, column)
         axes.set_yticks([])
         axes.spines[["left"]].set_visible(False)
-        return _svg(
+        return svg_of(
             figure,
             f"{column.name}: {counted(column.observed.size, 'observed value')} beside "
             f"{column.filled.size:,} filled in.",
@@ -133,7 +133,7 @@ def distribution(column: ColumnFacts) -> str:
 def training_curve(facts: Facts) -> str:
     """Draw the loss over the course of training."""
     history = facts.history
-    with _figure(width=6.2, height=2.6) as (figure, axes):
+    with figure_of(width=6.2, height=2.6) as (figure, axes):
         steps, loss = np.array(history.step), np.array(history.loss)
         size = max(1, loss.size // 200)
         kept = loss.size // size * size
@@ -155,7 +155,9 @@ def training_curve(facts: Facts) -> str:
         axes.set_ylabel("loss")
         axes.legend(frameon=False, labelcolor=INK)
         last = f"{loss[-1]:.3g}" if loss.size else "unknown"
-        return _svg(figure, f"Loss over {counted(loss.size, 'training step')}, {last} in the end.")
+        return svg_of(
+            figure, f"Loss over {counted(loss.size, 'training step')}, {last} in the end."
+        )
 
 
 def error_plot(columns: list[ColumnFacts]) -> str:
@@ -163,7 +165,7 @@ def error_plot(columns: list[ColumnFacts]) -> str:
     known = [column for column in columns if column.gain is not None]
     known = sorted(known, key=lambda column: -column.missing)[:MAP_COLUMNS]
     known.sort(key=lambda column: column.gain or 0.0)
-    with _figure(width=6.2, height=0.8 + 0.24 * len(known)) as (figure, axes):
+    with figure_of(width=6.2, height=0.8 + 0.24 * len(known)) as (figure, axes):
         gains = [column.gain or 0.0 for column in known]
         places = np.arange(len(known))
         axes.axvline(1.0, color=FAINT, linewidth=1)
@@ -175,14 +177,14 @@ def error_plot(columns: list[ColumnFacts]) -> str:
         axes.set_xlabel("error, as a share of filling in one value everywhere")
         words = ", ".join(f"{column.name} {column.gain:.0%}" for column in known[:5])
         columns_shown = counted(len(known), "column")
-        return _svg(figure, f"Held-out error of {columns_shown} against a constant: {words}.")
+        return svg_of(figure, f"Held-out error of {columns_shown} against a constant: {words}.")
 
 
 def scatter(column: ColumnFacts) -> str:
     """Draw what was predicted for held-out cells of a column against what was there."""
     cells = column.held_out
     assert cells is not None
-    with _figure(width=2.6, height=2.6) as (figure, axes):
+    with figure_of(width=2.6, height=2.6) as (figure, axes):
         low = float(min(cells.truth.min(), cells.guess.min()))
         high = float(max(cells.truth.max(), cells.guess.max()))
         axes.plot([low, high], [low, high], color=FAINT, linewidth=1)
@@ -202,7 +204,7 @@ def scatter(column: ColumnFacts) -> str:
         else:
             axes.locator_params(nbins=4)
         off = describe_error(float(np.abs(cells.truth - cells.guess).mean()), column.column)
-        return _svg(
+        return svg_of(
             figure,
             f"{column.name}: predicted against true value of {cells.truth.size} held-out cells, "
             f"each with the others of its row in sight; off by {off} on average.",
@@ -211,7 +213,7 @@ def scatter(column: ColumnFacts) -> str:
 
 def calibration_plot(asked: FloatArray, inside: dict[str, FloatArray]) -> str:
     """Draw how often intervals hold held-out cells against how often they should."""
-    with _figure(width=3.2, height=3.0) as (figure, axes):
+    with figure_of(width=3.2, height=3.0) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
         for curve in inside.values():
             axes.plot(asked, curve, color=OBSERVED, alpha=0.35, linewidth=1)
@@ -220,7 +222,7 @@ def calibration_plot(asked: FloatArray, inside: dict[str, FloatArray]) -> str:
         axes.set_xlabel("coverage asked for")
         axes.set_ylabel("held-out cells inside")
         at = int(np.abs(asked - 0.9).argmin())
-        return _svg(
+        return svg_of(
             figure,
             f"Intervals for {asked[at]:.0%} of the held-out cells hold {mean[at]:.0%} of them.",
         )
@@ -231,7 +233,7 @@ def correlation_plot(facts: Facts) -> str:
     size = min(len(facts.correlated), MOST_CORRELATED)
     names = [_short(name) for name in facts.correlated[:size]]
     side = max(2.2, 0.22 * size + 1.2)
-    with _figure(width=2 * side + 0.6, height=side + 0.8, panels=2) as (figure, panels):
+    with figure_of(width=2 * side + 0.6, height=side + 0.8, panels=2) as (figure, panels):
         tables = (facts.before[:size, :size], facts.after[:size, :size])
         for axes, table, title in zip(
             panels, tables, ("observed pairs", "after filling"), strict=True
@@ -257,7 +259,7 @@ def correlation_plot(facts: Facts) -> str:
         panels[0].set_yticks(range(size), names)
         panels[1].set_yticks([])
         change = np.nanmean(np.abs(tables[0] - tables[1])) if size > 1 else 0.0
-        return _svg(
+        return svg_of(
             figure,
             f"Correlations of {size} columns before and after filling; they change by "
             f"{change:.3f} on average. Squares are positive, circles negative.",
@@ -337,7 +339,7 @@ def _name_ticks(axes: Any, names: list[str]) -> float:
 
 
 @contextmanager
-def _figure(*, width: float, height: float, panels: int = 1) -> Iterator[tuple[Any, Any]]:
+def figure_of(*, width: float, height: float, panels: int = 1) -> Iterator[tuple[Any, Any]]:
     """Yield a figure and its axes, in the style of the report, without touching global state."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -366,7 +368,7 @@ def _figure(*, width: float, height: float, panels: int = 1) -> Iterator[tuple[A
         yield figure, axes
 
 
-def _svg(figure: Any, words: str) -> str:
+def svg_of(figure: Any, words: str) -> str:
     """Return a figure as an inline SVG with a text alternative."""
     target = io.StringIO()
     figure.savefig(target, format="svg", transparent=True, metadata={"Date": None, "Creator": None})

@@ -107,6 +107,7 @@ def fit_joint(
         _start(columns, work, missing, random)
     keep, grow = _spread_over_sweeps(DRAWS, many=many), _spread_over_sweeps(KEPT_TREES, many=many)
     first = 0 if many else TREES_FROM
+    trace = []
     for sweep in range(max(keep) + 1):
         if sweep == first:
             _start_trees(columns.values())
@@ -120,6 +121,7 @@ def fit_joint(
                 if sweep <= first or sweep in grow:
                     column.look()
                 column.redraw()
+        trace.append(_means(work.values, missing))
         if sweep in keep:
             weights = random.exponential(size=(missing.shape[0], keep[sweep]))
             products = [_products(work.inputs, each) for each in weights.T]
@@ -132,7 +134,16 @@ def fit_joint(
             for j, (k, low, high) in enumerate(zip(design.n_categories, *ranges, strict=True))
         ),
         covariance_of(work.inputs[:, design.numbers]),
+        np.stack(trace),
     )
+
+
+def _means(values: FloatArray, holes: BoolArray) -> FloatArray:
+    """Return the mean of the holes of every feature, NaN without any."""
+    count = holes.sum(axis=0)
+    total = np.where(holes, values, 0.0).sum(axis=0)
+    means: FloatArray = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return means
 
 
 def _products(inputs: FloatArray, weights: FloatArray) -> Products:

@@ -97,11 +97,16 @@ class Joint:
         One for every feature.
     covariance : ndarray of shape (numbers, numbers)
         How the scaled columns of numbers go along with each other.
+    trace : ndarray of shape (sweeps, features)
+        The mean of the drawn cells of every feature after each sweep that they were learned by, NaN
+        without holes; whoever looks at it sees whether the chain has settled. Without sweeps where
+        nobody noted it.
     """
 
     design: Design
     columns: tuple[ColumnDraws, ...]
     covariance: FloatArray
+    trace: FloatArray
 
     def draw(
         self, numbers: FloatArray, guess: Guess, rows: IntArray, *, seed: int, number: int
@@ -165,7 +170,7 @@ class Joint:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return plain arrays, by name, for a model file."""
-        named: dict[str, npt.NDArray[Any]] = {"covariance": self.covariance}
+        named: dict[str, npt.NDArray[Any]] = {"covariance": self.covariance, "trace": self.trace}
         named |= {f"{j}.curve": curve.array() for j, curve in self.design.curves.items()}
         for j, column in enumerate(self.columns):
             named |= {
@@ -229,7 +234,10 @@ class Joint:
         covariance = arrays["covariance"]
         if covariance.shape != (len(design.numbers),) * 2 or not np.isfinite(covariance).all():
             raise ValueError("the covariance does not fit the columns")
-        return cls(design, tuple(columns), covariance)
+        trace = arrays.get("trace", np.empty((0, len(columns))))
+        if trace.ndim != 2 or trace.shape[1] != len(columns):
+            raise ValueError("the trace of the draws does not fit the columns")
+        return cls(design, tuple(columns), covariance, trace)
 
 
 def _trust(arrays: dict[str, npt.NDArray[Any]]) -> Trust:

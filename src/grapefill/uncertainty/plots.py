@@ -65,7 +65,7 @@ def density(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: 
     >>> len(density(imputer, X).axes)
     1
     """
-    drawn = _drawn(imputer, X, draws, random_state)
+    drawn = drawn_numbers(imputer, X, draws, random_state)
 
     def panel(axes: Any, j: int) -> None:
         observed, each = drawn[j]
@@ -91,7 +91,7 @@ def strips(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: i
     -------
     matplotlib.figure.Figure
     """
-    drawn = _drawn(imputer, X, draws, random_state)
+    drawn = drawn_numbers(imputer, X, draws, random_state)
     random = np.random.default_rng(random_state)
 
     def panel(axes: Any, j: int) -> None:
@@ -109,9 +109,11 @@ def strips(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: i
 def convergence(
     imputer: UncertaintyMixin, X: Any, *, draws: int = 20, random_state: int = 0
 ) -> Figure:
-    """Draw the mean of the drawn cells of every column from draw to draw.
+    """Draw the mean of the drawn cells of every column, from sweep to sweep and draw to draw.
 
-    The means should scatter without a trend; how much they do is the uncertainty of the mean.
+    On the left are the sweeps that the draws were learned by, on the right the draws. Both should
+    scatter without a trend, the sweeps at least in the end; how much draws do is the uncertainty
+    of the mean.
 
     Parameters
     ----------
@@ -122,12 +124,13 @@ def convergence(
     -------
     matplotlib.figure.Figure
     """
-    drawn = _drawn(imputer, X, draws, random_state)
+    drawn, trace = drawn_numbers(imputer, X, draws, random_state), sweep_means(imputer)
 
     def panel(axes: Any, j: int) -> None:
-        means = [float(values.mean()) for values in drawn[j][1]]
-        axes.plot(range(1, len(means) + 1), means, "o-", ms=3, color=DRAWN, label="mean of draws")
-        axes.axhline(float(np.mean(means)), color=OBSERVED, lw=1, label="mean of all")
+        sweeps, means = trace[:, j], [float(values.mean()) for values in drawn[j][1]]
+        axes.plot(np.arange(-sweeps.size, 0), sweeps, "-", lw=1, color=OBSERVED, label="sweeps")
+        axes.plot(range(1, len(means) + 1), means, "o-", ms=3, color=DRAWN, label="draws")
+        axes.set_xticks([])
 
     return _panels(imputer, list(drawn), panel, "y")
 
@@ -225,7 +228,15 @@ def _beliefs(imputer: UncertaintyMixin) -> Beliefs:
     return Beliefs(imputer.model_, imputer.uncertainty_, further=False)
 
 
-def _drawn(
+def sweep_means(imputer: UncertaintyMixin) -> FloatArray:
+    """Return the means of drawn cells after every sweep, by feature; see `Joint.trace`."""
+    learned = imputer.uncertainty_
+    none = np.empty((0, len(imputer.schema_.features)))
+    trace: FloatArray = none if learned is None else getattr(learned.sampler, "trace", none)
+    return trace
+
+
+def drawn_numbers(
     imputer: UncertaintyMixin, X: Any, draws: int, random_state: int
 ) -> dict[int, tuple[FloatArray, list[FloatArray]]]:
     """Return, for every feature with holes, its observed numbers and those of every draw."""
