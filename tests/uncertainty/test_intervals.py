@@ -422,3 +422,17 @@ def test_a_column_that_is_only_seen_alone_has_errors_of_its_own(cells, quick):
     lower, upper = imputer.interval(holed, 0.9)
     inside = (lower <= complete) & (complete <= upper)
     assert inside[cells:, 3].mean() > 0.8
+
+
+def test_ordered_categories_have_probabilities(quick):
+    random = np.random.default_rng(0)
+    x = random.normal(size=200)
+    size = pd.Categorical.from_codes(np.digitize(x, [-0.5, 0.5]), ["S", "M", "L"], ordered=True)
+    table = pd.DataFrame({"x": x, "size": size})
+    table.loc[::4, "size"] = None
+    found = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    found = found.predict_distribution(table)["size"]
+    assert found.categories == ("S", "M", "L")
+    np.testing.assert_allclose(found.chances.sum(axis=1), 1)
+    np.testing.assert_allclose(found.chances[:, :2].sum(axis=1), found.probability("M"))
+    assert set(found.median()) <= {"S", "M", "L"}

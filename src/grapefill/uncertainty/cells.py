@@ -163,7 +163,8 @@ class ColumnDistribution:
     rows : ndarray of int, shape (cells,)
         Positions of the rows whose cell is missing.
     grid : ndarray of shape (cells, levels) or None
-        For numbers, the quantiles at 201 levels from 0 to 1.
+        For numbers, the quantiles at 201 levels from 0 to 1. For categories that have an order,
+        those of their positions.
     chances : ndarray of shape (cells, categories) or None
         For categories, their probabilities.
     column : Column
@@ -219,7 +220,7 @@ class ColumnDistribution:
         ndarray of shape (cells,)
         """
         number = number_of(self.column, value)
-        if self.chances is not None:
+        if self.grid is None and self.chances is not None:
             return self.chances[:, int(number)]
         grid = Limits.of(self.column).project(self._numbers("probability"))
         below: FloatArray = (grid <= number).mean(axis=1)
@@ -227,17 +228,17 @@ class ColumnDistribution:
 
     def median(self) -> Array:
         """Return the middle of every cell's distribution; of categories the most probable one."""
-        return self.mode() if self.chances is not None else self.quantile(0.5)
+        return self.mode() if self.grid is None else self.quantile(0.5)
 
     def mean(self) -> Array:
         """Return the expected values of numbers; of categories the most probable one."""
-        if self.chances is not None:
+        if self.grid is None:
             return self.mode()
         return self.column.decode(point_of(self._numbers("mean"), "mean"))
 
     def mode(self) -> Array:
         """Return the most probable values."""
-        if self.chances is not None:
+        if self.grid is None and self.chances is not None:
             return self.column.decode(self.chances.argmax(axis=1).astype(np.float64))
         return self.column.decode(point_of(self._numbers("mode"), "mode"))
 
@@ -312,5 +313,9 @@ def distributions(beliefs: Beliefs, parts: list[Part], names: Mapping[int, Any])
             grids = [grid for part in parts for _, grid in beliefs.grids(part, at)]
             grid = np.concatenate(grids)
         column = schema.columns[j]
+        if grid is not None and column.categories is not None:
+            codes = np.rint(np.clip(grid, column.lower, column.upper)).astype(np.int64)
+            some = range(len(column.categories))
+            chances = np.stack([(codes == code).mean(axis=1) for code in some], axis=1)
         found[names[j]] = ColumnDistribution(column.name, rows, grid, chances, column)
     return found
