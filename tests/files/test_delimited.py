@@ -135,6 +135,7 @@ def test_compressed(read, filled, tmp_path, name):
         ("a\n1,2\n3,4\n", "Line 2 of .* has 2 cells, but the first line has 1"),
         ("# mine\na,b\n1,2\n3,4\n", "that begin with '#' are comments, remove them"),
         ("# mine: x, y\na;b;c\n1;2;3\n", "that begin with '#' are comments, remove them"),
+        ("Sales\n\na,b\n1,2\n", "Line 3 .* If the lines above it are a title, remove them"),
         ('a,b\n1,2\n1,"x\n2,y\n', "Line 3 of .*: the quote that opens cell 2 is not closed"),
         ('a,b\n1,2\n1,"x" y\n2,y\n', "Line 3 of .*: the quote that opens cell 2 is not closed"),
         ('a,b\n5" pipe,2\n1,"x\n"2,y\n', "Line 3 of .*: the quote that opens cell 2"),

@@ -241,6 +241,8 @@ class Tokenizer:
             if found > columns
             else "Add the missing delimiters"
         )
+        if columns == 1:
+            hint = "If the lines above it are a title, remove them"
         if self.content.startswith(b"#"):
             hint = "If the lines at the start that begin with '#' are comments, remove them"
         return InputError(
