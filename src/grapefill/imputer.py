@@ -65,7 +65,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
     learns to predict edges and so fills the cells that are missing [1]_. Numbers, integers,
     categories, booleans and dates are filled in one go; observed cells come back as they were.
     What is filled in stays within the range, or among the categories, that was observed in the
-    column at fit.
+    column at fit; draws may go beyond the range, see `sample`.
 
     Parameters
     ----------

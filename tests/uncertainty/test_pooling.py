@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 import statsmodels.formula.api as smf
 from scipy import stats
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge
 
 from grapefill import pool
 from grapefill.errors import GrapefillWarning, InputError
@@ -287,8 +287,11 @@ class TestLinearModels:
             (LogisticRegression(C=np.inf, class_weight="balanced"), "up", "class_weight=None"),
             (Ridge(), "y", "coefficients of a Ridge are not known"),
             (LinearRegression(), ["y", "up"], "4 coefficients for 2 columns"),
+            (LogisticRegressionCV(), "up", "of a LogisticRegressionCV are not known"),
+            (LinearRegression(positive=True), "y", "held positive"),
         ],
     )
+    @pytest.mark.filterwarnings("ignore::FutureWarning")
     def test_what_cannot_be_pooled(
         self, tables: list[pd.DataFrame], model: Any, target: Any, message: str
     ) -> None:
@@ -297,6 +300,33 @@ class TestLinearModels:
             return model.fit(X, y), X, y
 
         with pytest.raises(InputError, match=message):
+            pool.fit(fit, tables)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda X, y: (X.assign(x="word"), y), "X must be a table of numbers"),
+            (lambda X, y: (X[:10], y), "a row for every entry of y"),
+            (lambda X, y: (X[:3], y[:3]), "3 rows are too few for 3 coefficients"),
+        ],
+    )
+    def test_data_that_does_not_fit(
+        self, tables: list[pd.DataFrame], change: Any, message: str
+    ) -> None:
+        def fit(table: pd.DataFrame) -> Any:
+            X, y = table[["x", "z"]], table["y"]
+            return LinearRegression().fit(X, y), *change(X, y)
+
+        with pytest.raises(InputError, match=message):
+            pool.fit(fit, tables)
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_classes_that_are_told_without_fail(self, tables: list[pd.DataFrame]) -> None:
+        def fit(table: pd.DataFrame) -> Any:
+            X, y = 20 * table[["up"]] - 10, table["up"]
+            return LogisticRegression(C=np.inf).fit(X, y), X, y
+
+        with pytest.raises(InputError, match="tell the classes without fail"):
             pool.fit(fit, tables)
 
     def test_columns_that_determine_each_other(self, tables: list[pd.DataFrame]) -> None:

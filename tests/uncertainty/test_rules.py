@@ -87,3 +87,43 @@ def test_sums_are_added_from_left_to_right():
     columns = {"a": np.array([1.0, 2.0]), "b": np.zeros(2), "c": np.array([-1.0, -3.0])}
     assert rule.written.holds(columns).tolist() == [True, True]
     assert [part.written for part in read_rule("a == b")] == [None, None]
+
+
+def test_times_are_times_whatever_the_first_dates_are():
+    start = pd.Series(pd.date_range("2020-01-01", periods=150)).dt.as_unit("ns")
+    table = pd.DataFrame({"start": start, "end": start + pd.Timedelta(2, "D")})
+    holes = np.random.default_rng(0).random(150) < 0.3
+    holes[0] = False
+    table.loc[holes, "end"] = pd.NaT
+    settings = {"max_steps": 10, "rounds": 0}
+    rules = ["end >= start + 2 days", "end <= start + 2 days"]
+    imputer = GrapeImputer("fast", settings=settings, random_state=0, rules=rules).fit(table)
+    filled = imputer.transform(table)
+    assert (filled["end"] - filled["start"] == pd.Timedelta(2, "D")).all()
+
+
+def test_small_integers_beside_small_floats():
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(random.normal(0, 10, (1_000, 2)).astype("float32"), columns=["a", "b"])
+    table["k"] = pd.array(random.integers(-20, 20, 1_000), dtype="Int16")
+    table["b"] += 30
+    holes = random.random(table.shape) < 0.3
+    table = table.mask(holes)
+    settings = {"max_steps": 10, "rounds": 0}
+    rule = "a + k <= b"
+    imputer = GrapeImputer("fast", settings=settings, random_state=0, rules=[rule]).fit(table)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "[0-9]+ rows break the rules")
+        filled = imputer.transform(table)
+    assert (filled["a"] + filled["k"] <= filled["b"])[holes.any(axis=1)].all()
+
+
+@pytest.mark.parametrize("rule", ["a > b", "a >= b"])
+def test_a_row_does_not_depend_on_the_rows_behind_it(imputer, table, rule):
+    table = table.copy()
+    table.loc[199, "b"] = 1e6
+    limited = with_parameters(imputer, rules=[rule])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "[0-9]+ rows break the rules")
+        for fill in (limited.transform, lambda some: limited.sample(some, 1, random_state=0)[0]):
+            pd.testing.assert_frame_equal(fill(table)[:30], fill(table[:30]), check_exact=True)

@@ -175,11 +175,11 @@ class Stack:
             cells, single = numbers[row], np.arange(numbers.shape[1]) == feature[:, None]
             said = self.model.predict_network(np.where(single, np.nan, cells), states=states)
             alone = _Alone(cells, single, said)
-        if self.label_weights is not None:
-            self.label_weights = self.label_weights[rows]
+        weights = None if self.label_weights is None else self.label_weights[rows]
+        by_network = start, None if alone is None else replace(alone)
         # At once in the end: an interruption before leaves everything as it was.
-        self.numbers, self.held_out, self.start, self.alone = numbers, hidden, start, alone
-        self._by_network = start, None if alone is None else replace(alone)
+        self.numbers, self.label_weights, self.held_out = numbers, weights, hidden
+        self.start, self.alone, self._by_network = start, alone, by_network
 
     @property
     def _weights(self) -> dict[int, FloatArray]:

@@ -178,6 +178,10 @@ class ColumnDistribution:
     column: Column
 
     @property
+    def _is_unordered(self) -> bool:
+        return self.grid is None
+
+    @property
     def categories(self) -> tuple[Any, ...] | None:
         """The categories that `chances` are about; None for numbers."""
         return None if self.chances is None else self.column.categories
@@ -220,7 +224,8 @@ class ColumnDistribution:
         ndarray of shape (cells,)
         """
         number = number_of(self.column, value)
-        if self.grid is None and self.chances is not None:
+        if self._is_unordered:
+            assert self.chances is not None
             return self.chances[:, int(number)]
         grid = Limits.of(self.column).project(self._numbers("probability"))
         below: FloatArray = (grid <= number).mean(axis=1)
@@ -228,17 +233,18 @@ class ColumnDistribution:
 
     def median(self) -> Array:
         """Return the middle of every cell's distribution; of categories the most probable one."""
-        return self.mode() if self.grid is None else self.quantile(0.5)
+        return self.mode() if self._is_unordered else self.quantile(0.5)
 
     def mean(self) -> Array:
         """Return the expected values of numbers; of categories the most probable one."""
-        if self.grid is None:
+        if self._is_unordered:
             return self.mode()
         return self.column.decode(point_of(self._numbers("mean"), "mean"))
 
     def mode(self) -> Array:
         """Return the most probable values."""
-        if self.grid is None and self.chances is not None:
+        if self._is_unordered:
+            assert self.chances is not None
             return self.column.decode(self.chances.argmax(axis=1).astype(np.float64))
         return self.column.decode(point_of(self._numbers("mode"), "mode"))
 

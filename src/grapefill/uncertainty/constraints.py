@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.errors import ConfigError, warn
+from grapefill.table.arrays import EXACT_LIMIT
 from grapefill.table.column import Column
 from grapefill.table.grain import NANOSECONDS
 from grapefill.table.kinds import Form, Kind
@@ -251,7 +252,9 @@ class Constraints:
 
         columns = {name: place[j] for name, j in self.columns.items()}
         limits = {k: self._limits_of(j) for j, k in place.items()}
-        steps = np.array([each.step or _tiny(whole[:, k], each) for k, each in limits.items()])
+        steps = np.array(
+            [limits[k].step or _tiny(self.schema.columns[j], limits[k]) for j, k in place.items()]
+        )
         rules = [self._from_origins(rule) for rule in self.rules]
         stored = [each.stored for each in limits.values()]
         broken = repair(rules, whole, free, Columns(columns, steps, project, stored))
@@ -268,7 +271,7 @@ class Constraints:
             constant += Fraction(weight) * column.origin
         if rule.seconds:
             constant += Fraction(rule.seconds) * 10**9 / NANOSECONDS[columns[0].unit]
-        if float(constant) != rule.constant:
+        if any(column.origin or column.unit for column in columns):
             # Other numbers than those of the rule, and whole ones, which are added exactly.
             rule = replace(rule, written=None)
         return replace(rule, constant=float(constant))
@@ -289,12 +292,10 @@ def _report(broken: Broken, rules: Sequence[Rule]) -> None:
     )
 
 
-def _tiny(values: FloatArray, limits: Limits) -> float:
-    """Return a difference that floats of this size can tell."""
-    known = np.abs(values[np.isfinite(values)])
-    if not known.size:
-        return 1e-12
-    return float(np.spacing(limits.stored(known.max()))) * 8
+def _tiny(column: Column, limits: Limits) -> float:
+    """Return a difference that floats as large as those of a column at fit can tell."""
+    size = max(abs(column.lower), abs(column.upper))
+    return float(np.spacing(limits.stored(size))) * 8 if np.isfinite(size) else 1e-12
 
 
 def decoded_draws(column: Column, values: FloatArray) -> Array:
@@ -316,6 +317,10 @@ def _decoded_beyond(column: Column, values: FloatArray) -> Array:
     if column.extent is not None:
         smallest, largest = column.extent
         origin = column.origin
+        if not origin:
+            # Larger ones would be counted from another origin.
+            low, high = max(low, -EXACT_LIMIT), min(high, EXACT_LIMIT)
+            wider |= {"lower": max(wider["lower"], low), "upper": min(wider["upper"], high)}
         # The origin must stay, and so must the smallest, from which it comes.
         wider["extent"] = (
             smallest if origin else min(smallest, int(low)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -12,6 +13,10 @@ from grapefill.errors import InputError
 
 if TYPE_CHECKING:
     from grapefill.table.arrays import FloatArray
+
+
+# Variance of the least certain label, below which classes are separated.
+LEAST_OPEN = 1e-3
 
 
 class Estimated(NamedTuple):
@@ -48,13 +53,22 @@ def variances_of(model: Any, X: Any, y: Any) -> Estimated:
     >>> round(found.variance["x0"], 5)
     0.0032
     """
-    inputs = np.asarray(X, dtype=np.float64)
-    coefficients = np.asarray(getattr(model, "coef_", np.empty(0)), dtype=np.float64)
-    if not isinstance(model, LinearRegression | LogisticRegression) or coefficients.size == 0:
+    # What is made of these chooses or shrinks its coefficients.
+    if type(model) not in (LinearRegression, LogisticRegression) or not hasattr(model, "coef_"):
         raise InputError(
             f"The variances of the coefficients of a {type(model).__name__} are not known. Return "
             "a fitted LinearRegression or LogisticRegression, or a pair (estimates, variances)."
         )
+    if getattr(model, "positive", False):
+        raise InputError("Coefficients that are held positive cannot be pooled by Rubin's rules.")
+    coefficients = np.asarray(model.coef_, dtype=np.float64)
+    try:
+        inputs = np.asarray(X, dtype=np.float64).reshape(len(y), -1)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "X must be a table of numbers with a row for every entry of y, without text and not "
+            f"sparse: {str(error).rstrip('.')}."
+        ) from error
     if coefficients.size != inputs.shape[1]:
         raise InputError(
             f"The model has {coefficients.size} coefficients for {inputs.shape[1]} columns. Fit it "
@@ -67,6 +81,11 @@ def variances_of(model: Any, X: Any, y: Any) -> Estimated:
         names, values = ["Intercept", *names], np.append(model.intercept_, values)
         inputs = np.column_stack([np.ones(inputs.shape[0]), inputs])
     df = float(inputs.shape[0] - inputs.shape[1])
+    if df <= 0:
+        raise InputError(
+            f"{inputs.shape[0]} rows are too few for {inputs.shape[1]} coefficients: nothing is "
+            "left to tell their variances by."
+        )
     if isinstance(model, LinearRegression):
         left = np.asarray(y, dtype=np.float64).ravel() - inputs @ values
         information = inputs.T @ inputs * (df / max(float(left @ left), 1e-300))
@@ -94,6 +113,11 @@ def _information(model: LogisticRegression, inputs: FloatArray, logits: FloatArr
             f"{'penalty' if shrunk else 'class_weight'}, so Rubin's rules do not hold. Fit it with "
             f"{'C=np.inf' if shrunk else 'class_weight=None'}."
         )
-    chance = 1 / (1 + np.exp(-logits))
-    found: FloatArray = inputs.T @ (inputs * (chance * (1 - chance))[:, None])
+    open_ = expit(logits) * expit(-logits)
+    if open_.max() < LEAST_OPEN:
+        raise InputError(
+            "The columns of the model tell the classes without fail, so that its coefficients have "
+            "no bounds. Leave one out."
+        )
+    found: FloatArray = inputs.T @ (inputs * open_[:, None])
     return found

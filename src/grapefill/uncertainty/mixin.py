@@ -78,6 +78,9 @@ class UncertaintyMixin:
         between draws as much as the observed cells leave open. Fit the same model to each and pool
         the results with `grapefill.pool`.
 
+        Numbers may be drawn that are beyond those observed at fit, where nothing says that these
+        end at a limit; `transform` and `interval` stay within them.
+
         Parameters
         ----------
         X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table

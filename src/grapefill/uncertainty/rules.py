@@ -34,7 +34,7 @@ Term = tuple[float, tuple[float | str, ...]]
 
 
 class Written(NamedTuple):
-    """An inequality as it was written, ``left <= right`` with whichever sign.
+    """An inequality as it was written: two sums, and the sign between them.
 
     A sum of floats depends on the order in which they are added: who checks a rule does it in this
     one.
@@ -289,13 +289,23 @@ def over(rule: Rule, values: FloatArray, columns: Columns) -> FloatArray:
         # Half a step below is enough: the sum may have been rounded.
         total = np.where(total <= -step / 2, np.minimum(total + step, 0.0), total + step)
     if rule.written is not None:
-        stored = {
-            name: values[:, k].astype(columns.stored[k]) for name, k in columns.places.items()
-        }
-        held = rule.written.holds(stored)
+        # In the direction in which it was written, whichever the weights have.
+        held = rule.written.holds(_stored(rule, values, columns))
+        coarsest = max((columns.stored[k] for k in which), key=lambda kind: np.finfo(kind).eps)
+        if coarsest is not np.float64:
+            # Small integers are computed with as coarsely as the floats beside them.
+            held &= rule.written.holds(_stored(rule, values, columns, coarsest))
         total = np.where(held, np.minimum(total, 0.0), np.maximum(total, rounding))
     known: FloatArray = np.nan_to_num(total, nan=0.0, posinf=0.0, neginf=0.0)
     return known
+
+
+def _stored(
+    rule: Rule, values: FloatArray, columns: Columns, kind: type[np.floating[Any]] | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of a rule as they are stored, or as floats of some kind."""
+    places = {name: columns.places[name] for name in rule.weights}
+    return {name: values[:, k].astype(kind or columns.stored[k]) for name, k in places.items()}
 
 
 def _mend(rule: Rule, values: FloatArray, free: BoolArray, columns: Columns) -> bool:
