@@ -13,7 +13,6 @@ imputation, Biometrika 1999), the fraction of missing information is as in R's m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -22,11 +21,17 @@ import numpy as np
 from scipy import stats
 
 from grapefill.errors import InputError, warn
-from grapefill.table.text import some_of
-from grapefill.uncertainty.linear_models import is_with_data, variances_of
+from grapefill.uncertainty.coefficients import (
+    as_names,
+    coefficients_of,
+    has_converged,
+    in_order,
+    labels_of,
+    places_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from grapefill.table.arrays import FloatArray
 
@@ -189,10 +194,10 @@ class _Pool:
         >>> float(pool([2.0, 2.2, 1.9], [0.1, 0.12, 0.11], df_complete=97).estimate[0].round(3))
         2.033
         """
-        labels, others = _as_names(_names_of(estimates), _names_of(variances))
+        labels, others = as_names(_names_of(estimates), _names_of(variances))
         values, spread = _checked(estimates, labels), _checked(variances, others)
         if labels is not None and others is not None:
-            spread = spread[:, _places(list(map(str, others)), list(map(str, labels)))]
+            spread = spread[:, places_of(list(map(str, others)), list(map(str, labels)))]
         if values.shape != spread.shape:
             raise InputError(
                 f"estimates have shape {values.shape}, variances {spread.shape}. Give one variance "
@@ -276,8 +281,8 @@ class _Pool:
         astray: list[int] = []
         for number, table in enumerate(imputations, start=1):
             model = model_factory(table)
-            coefficients = _coefficients(model)
-            if not _has_converged(model):
+            coefficients = coefficients_of(model)
+            if not has_converged(model):
                 astray.append(number)
             if names is None:
                 names = coefficients.names
@@ -312,125 +317,13 @@ class _Pool:
 pool = _Pool()
 
 
-@dataclass(frozen=True)
-class _Coefficients:
-    names: tuple[str, ...]
-    estimate: FloatArray
-    variance: FloatArray
-    df: float
-    rows: float | None
-
-
-def _coefficients(model: Any) -> _Coefficients:
-    """Read the coefficients of a fitted model."""
-    df, rows = np.inf, None
-    if isinstance(model, tuple) and len(model) == 2:
-        estimate, variance = model
-    elif is_with_data(model):
-        estimate, variance, df = variances_of(*model)
-        rows = float(len(model[2]))
-    elif hasattr(model, "params") and hasattr(model, "bse"):
-        estimate, variance = (_by_name(model, each) for each in (model.params, model.bse**2))
-        df, count = float(getattr(model, "df_resid", np.inf)), getattr(model, "nobs", None)
-        rows = float(count) if isinstance(count, Real) and np.isfinite(float(count)) else None
-    else:
-        raise InputError(
-            f"A {type(model).__name__} has no standard errors to pool. Return results of "
-            "statsmodels, (model, X, y) with a LinearRegression or LogisticRegression of "
-            "scikit-learn, or a pair (estimates, variances)."
-        )
-    estimate, variance = _flat(estimate), _flat(variance)
-    labels = _labels_of(estimate)
-    named = [_labels_of(each) is not None for each in (estimate, variance)]
-    if any(isinstance(each, Mapping) for each in (estimate, variance)) and not all(named):
-        raise InputError("Only one of estimates and variances has names. Give both by name.")
-    values, spread = _numbers_of(estimate), _in_order(variance, labels)
-    if labels is None:
-        labels = [f"x{k}" for k in range(values.size)]
-    return _Coefficients(tuple(map(str, labels)), values, spread, df, rows)
-
-
-def _has_converged(model: Any) -> bool:
-    """Whether a model has converged, as far as it says so."""
-    told = getattr(model, "mle_retvals", None)
-    told = told.get("converged") if isinstance(told, Mapping) else getattr(model, "converged", None)
-    return not isinstance(told, bool | np.bool_) or bool(told)
-
-
-def _by_name(model: Any, figures: Any) -> Any:
-    """Return figures by the names that a model of statsmodels has for them, if it has."""
-    names = getattr(getattr(model, "model", None), "exog_names", None)
-    if not isinstance(figures, np.ndarray) or figures.ndim != 1 or names is None:
-        return figures
-    distinct = len(set(names)) == len(names) == figures.size
-    return dict(zip(names, figures.tolist(), strict=True)) if distinct else figures
-
-
-def _flat(given: Any) -> Any:
-    """Return a data frame of coefficients, one column for each category, as one by name."""
-    if not hasattr(given, "columns") or not hasattr(given, "index"):
-        return given
-    return {
-        f"{row} [{column}]": value
-        for column in given.columns
-        for row, value in given[column].items()
-    }
-
-
-def _labels_of(given: Any) -> list[Any] | None:
-    """Return what estimates or variances are called, if they say so."""
-    if isinstance(given, Mapping):
-        return list(given)
-    if hasattr(given, "index") and not callable(given.index):
-        return list(given.index)
-    return None
-
-
-def _numbers_of(given: Any) -> FloatArray:
-    values = list(given.values()) if isinstance(given, Mapping) else given
-    return np.atleast_1d(np.asarray(values, dtype=np.float64))
-
-
-def _in_order(variance: Any, labels: list[Any] | None) -> FloatArray:
-    """Return variances in the order of the estimates' labels; without labels, in their own."""
-    labels, own = _as_names(labels, _labels_of(variance))
-    spread = _numbers_of(variance)
-    if own is None or labels is None or own == labels:
-        return spread
-    return spread[_places(own, labels)]
-
-
-def _as_names(
-    labels: list[Any] | None, others: list[Any] | None
-) -> tuple[list[Any] | None, list[Any] | None]:
-    """Return the names of estimates and variances, None for what pandas counts by itself.
-
-    Numbers are names where both have the same ones in another order.
-    """
-    if labels and others and labels != others and set(labels) == set(others):
-        return labels, others
-    counted = [names == list(range(len(names or ()))) for names in (labels, others)]
-    return (None if counted[0] else labels, None if counted[1] else others)
-
-
-def _places(own: list[Any], labels: list[Any]) -> list[int]:
-    """Return where variances are, by their own names, in the order of the estimates' names."""
-    places = {label: at for at, label in enumerate(own)}
-    if places.keys() != set(labels) or not len(places) == len(own) == len(labels):
-        raise InputError(
-            f"Estimates and variances have different names: {some_of(labels)} and {some_of(own)}. "
-            "Give a variance by the name of every estimate."
-        )
-    return [places[label] for label in labels]
-
-
 def _names_of(given: Any) -> list[Any] | None:
     """Return the names of a data frame's columns, or of the entries of dicts or Series."""
     if hasattr(given, "columns"):
         # In pyarrow, columns are the cells.
         names = list(getattr(given, "column_names", given.columns))
     elif isinstance(given, list | tuple) and given:
-        names = _labels_of(given[0]) or []
+        names = labels_of(given[0]) or []
     else:
         return None
     return names
@@ -439,7 +332,7 @@ def _names_of(given: Any) -> list[Any] | None:
 def _checked(values: Any, labels: list[Any] | None) -> FloatArray:
     """Return estimates or variances as an array of shape (imputations, estimates)."""
     if labels is not None and isinstance(values, list | tuple):
-        values = [_in_order(each, labels) for each in values]
+        values = [in_order(each, labels) for each in values]
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
