@@ -7,7 +7,7 @@ from scipy.special import softmax
 
 from grapefill import GrapeImputer, pool
 from grapefill.uncertainty.chance import uniforms
-from grapefill.uncertainty.joint import choose_alike
+from grapefill.uncertainty.choosing import choose_alike
 from grapefill.uncertainty.regression import category_chances, fit_logistic
 
 SETTINGS = {"max_steps": 5, "rounds": 0}
@@ -60,7 +60,7 @@ def test_the_logit_of_categories_is_where_its_likelihood_ends_to_rise(n_categori
     beta = random.normal(size=(3, n_categories - 1))
     chances = category_chances(inputs @ beta, n_categories)
     codes = (chances.cumsum(axis=1) < random.random((600, 1))).sum(axis=1).astype(float)
-    fit = fit_logistic(inputs, codes, n_categories, random)
+    fit = fit_logistic(inputs, codes, n_categories)
     truth = codes[:, None] == np.arange(1, n_categories)
     left = truth - category_chances(inputs @ fit.best, n_categories)[:, 1:]
     np.testing.assert_allclose(fit.left, left)
@@ -73,14 +73,10 @@ def test_coefficients_of_categories_differ_as_much_as_their_likelihood_leaves_op
     random = np.random.default_rng(3)
     inputs = np.column_stack([np.ones(800), random.normal(size=800)])
     codes = random.integers(3, size=800).astype(float)
-    fit = fit_logistic(inputs, codes, 3, random)
+    fit = fit_logistic(inputs, codes, 3)
     again = fit.reweighted(inputs, random.exponential(size=(800, 4_000)))
-    drawn = np.stack(
-        [fit_logistic(inputs, codes, 3, random, start=fit.best).drawn for _ in range(1_500)]
-    )
     # Of three equally frequent categories, log odds have a variance of 6 over the rows.
-    for found in (again, drawn):
-        np.testing.assert_allclose(found.var(axis=0), 6 / 800, rtol=0.15)
+    np.testing.assert_allclose(again.var(axis=0), 6 / 800, rtol=0.15)
 
 
 def test_probabilities_of_earlier_models_are_one_against_the_rest():
@@ -189,8 +185,18 @@ def test_like_predictions_are_the_closest_and_any_of_the_same():
     levels = np.repeat([0.0, 1.0, 2.0], [40, 30, 30])
     chance = (np.arange(1_000) + 0.5) / 1_000
     for predicted, first, last in [(-9.0, 0, 39), (0.4, 0, 39), (0.9, 40, 69), (1.2, 40, 69)]:
-        chosen = choose_alike(levels, np.full(1_000, predicted), chance, closest=True)
+        chosen = choose_alike(levels, np.full(1_000, predicted), chance, within=9.0)
         assert (chosen.min(), chosen.max()) == (first, last)
-    alone = choose_alike(np.arange(100.0), np.full(1_000, 50.2), chance, closest=True)
+    alone = choose_alike(np.arange(100.0), np.full(1_000, 50.2), chance, within=9.0)
     assert sorted(set(alone)) == [48, 49, 50, 51, 52]
-    assert (choose_alike(np.array([3.0]), np.full(1_000, 1.0), chance, closest=True) == 0).all()
+    assert (choose_alike(np.array([3.0]), np.full(1_000, 1.0), chance, within=9.0) == 0).all()
+
+
+def test_cells_of_another_cluster_are_not_alike():
+    levels = np.repeat([0.0, 1.0], 50) + np.linspace(0, 0.01, 100)
+    chance = (np.arange(1_000) + 0.5) / 1_000
+    # The last of the first cluster is closest; of the five around it two are of the other.
+    chosen = choose_alike(levels, np.full(1_000, 0.02), chance, within=0.1)
+    assert sorted(set(chosen)) == [47, 48, 49]
+    # However far off the closest one is, there is one.
+    assert set(choose_alike(levels, np.full(1_000, 0.45), chance, within=0.1)) <= set(range(50))

@@ -36,7 +36,7 @@ def test_numbers(rows):
 def test_categories(rows):
     inputs, target, weights = rows
     codes = (target > 0).astype(float)
-    fit = fit_logistic(inputs, codes, 2, np.random.default_rng(0))
+    fit = fit_logistic(inputs, codes, 2)
     for found, weight in zip(fit.reweighted(inputs, weights), weights.T, strict=True):
 
         def loss(beta, weight=weight):

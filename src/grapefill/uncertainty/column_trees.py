@@ -29,7 +29,11 @@ TREE_SHARE = 0.6
 # Correlation of what is left over with what trees say of it, from which on trees are asked; from
 # which on a trial promises something, and below which it ends, at first and later.
 LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS, LITTLE = 0.1, 0.05, -0.02, 0.0
+# How often a regression may be asked of categories rather than trees, and how sharp votes may be.
 LINEAR_SHARES = np.linspace(0, 1, 5)
+LEAST_CHANCE = 1e-6
+ERRORS = 2.0
+SHARPNESSES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
 class ColumnTrees:
@@ -62,6 +66,8 @@ class ColumnTrees:
         Whether they have a say.
     linear : float
         For categories, how often the regression is asked, not the trees.
+    sharpness : float
+        For categories, how far trees are believed; see `choose_vote`.
     """
 
     def __init__(
@@ -85,7 +91,7 @@ class ColumnTrees:
         self.rest = np.empty(0)
         self.are_wanted = bool(reads) and known.size > MIN_SPLIT
         self.are_used = False
-        self.linear = 1.0
+        self.linear, self.sharpness = 1.0, 1.0
         self._trees: list[Forest] = []
         # Cells that each of the trees has seen.
         self._bags: list[BoolArray] = []
@@ -94,7 +100,6 @@ class ColumnTrees:
         self._votes = np.zeros((5, known.size))
         self._tree_chances = np.zeros((known.size, n_categories))
         self._linear_chances = np.zeros((known.size, n_categories))
-        self._coefficients = 0
 
     def start(self, *, quick: bool = False) -> None:
         """Grow the first trees, and decide whether there are to be any.
@@ -164,17 +169,16 @@ class ColumnTrees:
             rest, one = self.rest[others], np.ones(others.size)
             self._votes[:, others] += np.stack([votes, np.abs(votes), votes**2, rest, one])
 
-    def hear_regression(self, chances: FloatArray, coefficients: int) -> None:
-        """Note what a regression says about categories, and how many coefficients it has."""
-        self._linear_chances += chances
-        self._coefficients = coefficients
+    def hear_regression(self, chances: FloatArray) -> None:
+        """Note what regressions say about categories of cells that they have not seen."""
+        self._linear_chances = chances
 
     def decide(self) -> None:
         """Decide whether trees have a say, by what they say about cells they have not seen."""
         if not self._trees:
             return
         if self.n_categories:
-            self.linear = self._linear_share()
+            self.linear, self.sharpness = self._mixture()
             self.are_used = self.linear < 1
         else:
             self.are_used = self.signal() > LEAST_SIGNAL
@@ -212,21 +216,28 @@ class ColumnTrees:
             signal = max(correlation(said, rest), correlation(size, np.abs(rest)))
         return signal - 1.5 / float(np.sqrt(seen.sum()))
 
-    def _linear_share(self) -> float:
-        """Return how often to ask the regression rather than trees, by the probabilities given."""
+    def _mixture(self) -> tuple[float, float]:
+        """Return how often to ask the regression rather than trees, and how sharp these are.
+
+        By the probabilities that they give to what they have not seen. Trees were grown on fewer
+        cells than the regression was fitted to, and fewer of them speak about each cell here.
+        """
         seen = self._tree_chances.sum(axis=1) > 0
         if seen.sum() < 20:
-            return 1.0
-        codes = self.truth[seen].astype(np.int64)
-        trees = self._tree_chances[seen] + 0.5 / self.n_categories
-        at = np.arange(codes.size), codes
-        trees = (trees / trees.sum(axis=1, keepdims=True))[at]
-        regression = self._linear_chances[seen]
-        regression = (regression / np.maximum(regression.sum(axis=1, keepdims=True), 1e-9))[at]
-        scores = [
-            np.log(np.maximum(share * regression + (1 - share) * trees, 1e-6)).mean()
-            for share in LINEAR_SHARES
-        ]
-        # Trees saw fewer cells than the regression did, but the regression saw these.
-        certain = scores[-1] + 0.5 * self._coefficients / seen.sum()
-        return 1.0 if max(scores) < certain else float(LINEAR_SHARES[int(np.argmax(scores))])
+            return 1.0, 1.0
+        at = np.arange(int(seen.sum())), self.truth[seen].astype(np.int64)
+        votes = self._tree_chances[seen] + 0.5 / self.n_categories
+        regression = self._linear_chances[seen][at]
+        alone = np.log(np.maximum(regression, LEAST_CHANCE))
+        best, found = 0.0, (1.0, 1.0)
+        for sharpness in SHARPNESSES:
+            trees = votes**sharpness
+            trees = (trees / trees.sum(axis=1, keepdims=True))[at]
+            for share in LINEAR_SHARES[:-1]:
+                mixed = share * regression + (1 - share) * trees
+                gain = np.log(np.maximum(mixed, LEAST_CHANCE)) - alone
+                mean, error = float(gain.mean()), float(gain.std()) / np.sqrt(gain.size)
+                # A little may be chance, and a regression is what estimates are free of bias by.
+                if mean > max(best, ERRORS * error):
+                    best, found = mean, (float(share), sharpness)
+        return found

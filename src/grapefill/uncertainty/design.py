@@ -31,6 +31,10 @@ ROWS_FOR_CURVES, PASSES = 2_000, 2
 FEWEST_ROWS, ROWS_PER_INPUT = 100, 5
 # A column in which some value is as frequent as that is not curved; observed values are drawn.
 FREQUENT = 0.1
+# A list of values: each comes so often on average, and no more than such a share of what could be
+# between the ends is there, by the digits that most cells have, out of so many.
+CELLS_PER_VALUE = 10
+SPARSE, MOSTLY, FINEST, CLOSE = 0.3, 0.95, 7, 1e-6
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,43 @@ def has_frequent(values: FloatArray) -> bool:
     """Whether some value makes up much of a column."""
     counts = np.unique(values, return_counts=True)[1]
     return bool(counts.max(initial=0) >= FREQUENT * values.size)
+
+
+def values_of_list(values: FloatArray) -> FloatArray:
+    """Return the few values that a column of numbers has, in order; none if others make sense too.
+
+    These are like the prices of a list: each comes again and again, and the gaps between them are
+    many times as wide as their digits would allow.
+
+    Examples
+    --------
+    >>> prices, ages = np.array([0.99, 2.49, 7.95, 12.5]), np.arange(18, 66)
+    >>> values_of_list(np.repeat(prices, 20))
+    array([ 0.99,  2.49,  7.95, 12.5 ])
+    >>> values_of_list(np.repeat(ages, 20)).size
+    0
+    """
+    distinct = np.unique(values)
+    if distinct.size < 2 or values.size < CELLS_PER_VALUE * distinct.size:
+        return np.empty(0)
+    wide = float(np.ptp(distinct))
+    steps = wide / 10.0 ** (np.floor(np.log10(wide)) - np.arange(FINEST))
+    along = (values - distinct[0])[:, None] / wide * steps
+    fits = (np.abs(along - np.round(along)) < CLOSE).mean(axis=0) >= MOSTLY
+    possible = steps[int(fits.argmax())] if fits.any() else steps[-1]
+    return distinct if distinct.size <= SPARSE * (possible + 1) else np.empty(0)
+
+
+def closest_of(values: FloatArray, numbers: FloatArray) -> FloatArray:
+    """Return which of some values, in order, is closest to each of some numbers.
+
+    Examples
+    --------
+    >>> closest_of(np.array([1.0, 2.0, 5.0]), np.array([-3.0, 1.6, 4.0, 9.0])).tolist()
+    [1.0, 2.0, 5.0, 5.0]
+    """
+    found: FloatArray = values[np.searchsorted((values[1:] + values[:-1]) / 2, numbers)]
+    return found
 
 
 def _evenly(size: int) -> IntArray:

@@ -20,7 +20,7 @@ from grapefill.trees.work import threads
 from grapefill.uncertainty.column_trees import KEPT_TREES
 from grapefill.uncertainty.design import Design, choose_rows
 from grapefill.uncertainty.joint import Joint, Work, drawn_from_guess
-from grapefill.uncertainty.start import covariance_of
+from grapefill.uncertainty.start import covariance_of, errors_together
 from grapefill.uncertainty.swept import MOST_INPUTS, SweptColumn
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ LEAST_PAIRS = 0.4
 # So many inputs are multiplied with each other at once for all columns.
 MOST_TOGETHER = 256
 START_ROWS, START_SWEEPS, START_TREES = 1_500, 10, 2
+# How often covariances are worked out from fills that are off by what these tell.
+START_STEPS = 5
 # Fills know the observed cells of their rows, and trees would find out, so that these come later.
 TREES_FROM = 2
 # Learned from no more rows than that, nor from more multiplications per sweep.
@@ -97,6 +99,8 @@ def fit_joint(
     known = enumerate(model.schema.columns[at] for at in model.schema.features)
     free = {j for j, column in known if column.family == "number"}
     design = design.curved(values, missing)
+    if not many:
+        values = _apart(design, values, missing, seed)
     work = Work(design, values)
     columns = {
         j: SweptColumn(work, j, missing[:, j], random, may_exceed=j in free)
@@ -136,6 +140,28 @@ def fit_joint(
         covariance_of(work.inputs[:, design.numbers]),
         np.stack(trace),
     )
+
+
+def _apart(design: Design, values: FloatArray, missing: BoolArray, seed: int) -> FloatArray:
+    """Return rows whose fills are off by errors that go along with each other.
+
+    Sweeps do not move cells apart that are missing together where one tells the other, and fills
+    lie too close together. So do their covariances, until errors are added.
+    """
+    features = [j for j, k in enumerate(design.n_categories) if not k]
+    holes = missing[:, features]
+    if not (holes.sum(axis=1) > 1).any():
+        return values
+    fills = np.stack([design.scaled(j, values[:, j]) for j in features], axis=1)
+    off = fills
+    for step in range(START_STEPS):
+        covariance = covariance_of(off)
+        off = fills + errors_together(covariance, holes, np.arange(len(values)), seed, step)
+    values = values.copy()
+    for at, j in enumerate(features):
+        mine, known = holes[:, at], values[~holes[:, at], j]
+        values[mine, j] = np.clip(design.undo(j, off[mine, at]), known.min(), known.max())
+    return values
 
 
 def _means(values: FloatArray, holes: BoolArray) -> FloatArray:
@@ -200,6 +226,7 @@ def _start_trees(columns: Collection[SweptColumn], *, quick: bool = False) -> No
     """Regress all columns, and grow the first trees of what is left over, side by side."""
     for column in columns:
         column.regress()
+        column.try_regression()
     with threads() as pool:
         for _ in pool.map(lambda column: column.trees.start(quick=quick), columns):
             pass

@@ -28,7 +28,9 @@ import numpy as np
 from grapefill.training.parameters import starting
 from grapefill.trees.forest import Forest
 from grapefill.uncertainty.chance import uniforms
+from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_vote, usually_off
 from grapefill.uncertainty.curves import Curve
+from grapefill.uncertainty.design import closest_of
 from grapefill.uncertainty.regression import category_chances
 from grapefill.uncertainty.remainders import Trust
 from grapefill.uncertainty.start import errors_together
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from grapefill.uncertainty.design import Design
 
 SWEEPS = 4
-# Observed cells of about the same prediction, as a share of all and at least so many.
-ALIKE, FEWEST_ALIKE = 0.05, 5
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,10 @@ class ColumnDraws:
         The range of what may be drawn.
     trust : Trust
         How far trees are believed that hold remainders.
+    sharpness : float
+        How far trees are believed that hold categories; see `choose_vote`.
+    values : ndarray
+        The only numbers that may be drawn, in order; empty if others may.
     """
 
     inputs: IntArray
@@ -83,6 +87,8 @@ class ColumnDraws:
     low: float
     high: float
     trust: Trust = field(default_factory=Trust)
+    sharpness: float = 1.0
+    values: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -179,7 +185,10 @@ class Joint:
                 f"{j}.spreads": column.spreads,
                 f"{j}.pool": column.pool,
                 f"{j}.levels": column.levels,
-                f"{j}.settings": np.array([column.linear, column.low, column.high]),
+                f"{j}.values": column.values,
+                f"{j}.settings": np.array(
+                    [column.linear, column.low, column.high, column.sharpness]
+                ),
                 f"{j}.trust": np.array(astuple(column.trust)),
             }
             if column.forest is not None:
@@ -221,15 +230,20 @@ class Joint:
                 raise ValueError("the spreads of a regression do not fit its coefficients")
             if not np.isfinite(coefficients).all() or not np.isfinite(pool).all():
                 raise ValueError("not all numbers of a regression are finite")
-            linear, low, high = (float(x) for x in mine["settings"])
-            levels = mine["levels"]
+            # Models that were saved before say nothing about sharpness.
+            linear, low, high, sharpness = (*mine["settings"].tolist(), 1.0)[:4]
+            if not sharpness >= 1:
+                raise ValueError("how far votes on categories are believed is below 1")
+            levels, values = mine["levels"], mine.get("values", np.empty(0))
+            if not np.isfinite(values).all() or (np.diff(values) <= 0).any():
+                raise ValueError("the values of a column are not in order")
             if levels.size not in (0, pool.size) or (np.diff(levels) < 0).any():
                 raise ValueError("the levels of a column are not in order")
             if (k and forest is None and linear < 1) or (not k and not pool.size):
                 raise ValueError("a column has nothing to draw from")
             if forest is not None and not k and not levels.size:
                 raise ValueError("a column has trees and no levels")
-            way = (pool, levels, forest, linear, low, high, _trust(mine))
+            way = (pool, levels, forest, linear, low, high, _trust(mine), sharpness, values)
             columns.append(ColumnDraws(inputs, coefficients, spreads, *way))
         covariance = arrays["covariance"]
         if covariance.shape != (len(design.numbers),) * 2 or not np.isfinite(covariance).all():
@@ -288,58 +302,6 @@ class Work:
         return self.scaled.take(cells, axis=0).take(forest.columns, axis=1)
 
 
-def one_vote_each(
-    forest: Forest, inputs: npt.NDArray[np.float32], chance: FloatArray
-) -> FloatArray:
-    """Return the vote of one tree for every row, chosen by a number between 0 and 1."""
-    chosen = (chance * len(forest.trees)).astype(np.int64)
-    votes = np.empty(chosen.size)
-    for number, tree in enumerate(forest.trees):
-        mine = np.flatnonzero(chosen == number)
-        if mine.size:
-            votes[mine] = tree.predict(inputs[mine])[:, 0]
-    return votes
-
-
-def choose_alike(
-    levels: FloatArray, predicted: FloatArray, chance: FloatArray, *, closest: bool
-) -> IntArray:
-    """Choose an observed cell of about the same prediction, by a number from 0 to 1.
-
-    Many cells may have the very prediction that is closest, as where the other columns have a few
-    values only; then it is one of them.
-
-    Parameters
-    ----------
-    levels : ndarray
-        What was predicted of the observed cells, in order.
-    predicted, chance : ndarray of shape (cells,)
-        Predictions, and numbers.
-    closest : bool
-        Whether only a few are alike.
-    """
-    alike = FEWEST_ALIKE if closest else max(FEWEST_ALIKE, round(ALIKE * levels.size))
-    alike = min(levels.size, alike)
-    above = np.clip(np.searchsorted(levels, predicted), 1, max(1, levels.size - 1))
-    below = levels[above - 1]
-    above = np.minimum(above, levels.size - 1)
-    closer = np.where(predicted - below <= levels[above] - predicted, below, levels[above])
-    start, stop = (np.searchsorted(levels, closer, side) for side in ("left", "right"))
-    first = np.clip((start + stop) // 2 - alike // 2, 0, levels.size - alike)
-    same = stop - start
-    first, count = np.where(same > alike, start, first), np.maximum(same, alike)
-    chosen: IntArray = first + (chance * count).astype(np.int64)
-    return chosen
-
-
-def choose_category(chances: FloatArray, chance: FloatArray) -> FloatArray:
-    """Return a category for every row, by a number between 0 and 1."""
-    total = np.cumsum(chances, axis=1)
-    codes = (total < (chance * total[:, -1])[:, None]).sum(axis=1)
-    drawn: FloatArray = np.minimum(codes, chances.shape[1] - 1).astype(np.float64)
-    return drawn
-
-
 class _Cells(NamedTuple):
     """Cells of one column to draw.
 
@@ -388,13 +350,19 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
         scaled = scaled + more
     donors = not column.linear
     if column.levels.size:
-        found = column.pool[choose_alike(column.levels, scaled, chance, closest=donors)]
+        within = (
+            usually_off(work.design, cells.feature, column.pool, column.levels) if donors else None
+        )
+        found = column.pool[choose_alike(column.levels, scaled, chance, within=within)]
     else:
         found = column.pool[(chance * column.pool.size).astype(np.int64)]
     if donors:
         return found
     scaled = scaled + found * size * column.spreads[which]
-    return np.clip(work.design.undo(cells.feature, scaled), column.low, column.high)
+    drawn = work.design.undo(cells.feature, scaled)
+    if column.values.size:
+        return closest_of(column.values, drawn)
+    return np.clip(drawn, column.low, column.high)
 
 
 def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
@@ -404,7 +372,7 @@ def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray
     trees, rest = np.flatnonzero(asks_trees), np.flatnonzero(~asks_trees)
     if trees.size and column.forest is not None:
         read = work.trees_read(column.forest, cells.at[trees])
-        drawn[trees] = one_vote_each(column.forest, read, chance[trees])
+        drawn[trees] = choose_vote(column.forest, read, chance[trees], column.sharpness)
     if rest.size:
         beta = column.coefficients[cells.which(column.coefficients.shape[0])]
         logits = work.linear(column, cells.at[rest], beta)

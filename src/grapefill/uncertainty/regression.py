@@ -5,13 +5,14 @@ A draw from the posterior of :math:`y = X\beta + \varepsilon` under a vague prio
 .. math:: \sigma^2 \sim \frac{RSS}{\chi^2_{n-d}}, \quad
           \beta \sim \mathcal N(\hat\beta, \sigma^2 (X^\top X + \Lambda)^{-1}),
 
-which is what R's mice calls ``norm``. For categories it is a normal around the mode of the
-posterior of a multinomial logit, as in mice's ``polyreg``. Draws of several regressions that belong
-together come from the Bayesian bootstrap instead (Rubin 1981): each row counts as often as a number
-:math:`w_i` from an exponential distribution says, the same number in all of them. To first order
-that is
+which is what R's mice calls ``norm``. Draws of several regressions that belong together come from
+the Bayesian bootstrap instead (Rubin 1981): each row counts as often as a number :math:`w_i` from
+an exponential distribution says, the same number in all of them. To first order that is
 
 .. math:: \beta = \hat\beta + (X^\top X + \Lambda)^{-1} X^\top ((w - 1) \circ (y - X\hat\beta)).
+
+So are all draws of a multinomial logit. A normal around the mode of its posterior, as in mice's
+``polyreg``, is wide where categories are told apart without fail, and would mix them up.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Fit(NamedTuple):
     best : ndarray of shape (inputs,) or (inputs, categories - 1)
         The most probable coefficients; of categories, those of all but the first.
     drawn : ndarray of the same shape
-        A draw from their posterior.
+        A draw from their posterior; of categories there are those of `reweighted` only.
     left : ndarray of shape (rows,) or (rows, categories - 1)
         What is left over in every row.
     roots : tuple of ndarray
@@ -103,12 +104,6 @@ def _solve_one(root: FloatArray, wanted: FloatArray) -> FloatArray:
     return found
 
 
-def _noise(roots: tuple[FloatArray, ...], random: np.random.Generator) -> FloatArray:
-    """Return a draw of how far off coefficients are, one category after the other."""
-    parts = [dtrtrs(root, random.standard_normal(root.shape[0]))[0] for root in roots]
-    return np.concatenate(parts)
-
-
 def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generator) -> Fit:
     """Regress a number on inputs, one of which is constant.
 
@@ -125,7 +120,7 @@ def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generat
     left = target - inputs @ best
     free = max(1, rows - width)
     sigma = np.sqrt(float(np.square(left).sum()) / random.chisquare(free))
-    apart = _noise((root,), random)
+    apart = dtrtrs(root, random.standard_normal(width))[0]
     grow = min(float(np.sqrt(rows / free)), 2.0) if rows > 2 else 1.0
     size = float(np.sqrt(np.square(left).mean()))
     spread = min(float(sigma) / size, 2.0 * grow) if size > 0 and rows > 2 else 1.0
@@ -150,7 +145,6 @@ def fit_logistic(
     inputs: FloatArray,
     codes: FloatArray,
     n_categories: int,
-    random: np.random.Generator,
     *,
     start: FloatArray | None = None,
 ) -> Fit:
@@ -166,8 +160,6 @@ def fit_logistic(
         The categories.
     n_categories : int
         How many there are.
-    random : Generator
-        Source of the draw.
     start : ndarray or None
         Coefficients to start from.
 
@@ -177,7 +169,7 @@ def fit_logistic(
     >>> inputs = np.column_stack([np.ones(5_000), random.normal(size=5_000)])
     >>> beta = np.array([[0.5, -1.0], [2.0, 1.0]])
     >>> codes = np.array([random.choice(3, p=p) for p in category_chances(inputs @ beta, 3)])
-    >>> bool(np.abs(fit_logistic(inputs, codes, 3, random).best - beta).max() < 0.2)
+    >>> bool(np.abs(fit_logistic(inputs, codes, 3).best - beta).max() < 0.2)
     True
     """
     width, others = inputs.shape[1], n_categories - 1
@@ -220,8 +212,7 @@ def fit_logistic(
     chances = category_chances(inputs @ best, n_categories)[:, 1:]
     together = _root_of_all(inputs, chances) if 1 < others <= MOST_TOGETHER // width else None
     found = tuple(roots[1:]) if together is None else (together,)
-    drawn = best + _noise(found, random).reshape(others, width).T
-    return Fit(best, drawn, truth[:, 1:] - chances, found)
+    return Fit(best, best, truth[:, 1:] - chances, found)
 
 
 def _information(inputs: FloatArray, weight: FloatArray) -> FloatArray:

@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_vote, usually_off
 from grapefill.uncertainty.column_trees import ColumnTrees
-from grapefill.uncertainty.design import has_frequent
-from grapefill.uncertainty.joint import (
-    ColumnDraws,
-    Work,
-    choose_alike,
-    choose_category,
-    one_vote_each,
-)
+from grapefill.uncertainty.design import closest_of, has_frequent, values_of_list
+from grapefill.uncertainty.joint import ColumnDraws, Work
 from grapefill.uncertainty.reach import Reach, reach_of
 from grapefill.uncertainty.regression import (
     Fit,
@@ -48,6 +43,8 @@ MOST_POOL = 2_000
 LEAST_KNOWN = 0.5
 # What is left over is no more than so many times larger in one draw than usual.
 MOST_SPREAD = 2.0
+# What a regression says of categories is tried on such a part of the cells, fitted to the others.
+PARTS = 3
 # What holes are drawn by.
 LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "shift", "trust")
 
@@ -103,6 +100,9 @@ class SweptColumn:
             # Its own, for trees of several columns grow at the same time.
             random=random.spawn(1)[0],
         )
+        self.values = np.empty(0)
+        if not self.n_categories and not self.as_donors:
+            self.values = like.values if like else values_of_list(self.truth)
         self.start: FloatArray | None = None
         self.drawn = np.empty(0)
         self.fit = Fit(np.empty(0), np.empty(0), np.empty(0), ())
@@ -132,13 +132,14 @@ class SweptColumn:
         """Regress the column on the others, and draw the coefficients."""
         inputs = self._read(self.known)
         self.fit = self._fit(inputs)
-        self.drawn = self.fit.drawn
         if self.n_categories:
+            # Rows that count more or less often keep apart what they all tell apart; a normal
+            # around coefficients of which little is known but that they are large does not.
+            weights = self.random.exponential(size=(self.known.size, 1))
+            self.drawn = self.fit.reweighted(inputs, weights)[0]
             self.start = self.fit.best
-            self.trees.hear_regression(
-                category_chances(inputs @ self.fit.best, self.n_categories), self.inputs.size
-            )
         else:
+            self.drawn = self.fit.drawn
             first = not self.rest.size
             self.rest = self.trees.rest = self._left_over(inputs, self.target)
             # A curved scale may turn a little more into a multiple.
@@ -146,10 +147,28 @@ class SweptColumn:
                 again = inputs @ self.fit.best + self.random.permutation(self.rest)
                 self.reach = reach_of(self.truth, self.work.design.undo(self.feature, again))
 
+    def try_regression(self) -> None:
+        """Let the trees hear what regressions say of categories that they have not seen."""
+        if not self.n_categories or self.known.size < PARTS:
+            return
+        inputs = self._read(self.known)
+        part = self.random.permutation(self.known.size) % PARTS
+        chances = np.empty((self.known.size, self.n_categories))
+        for number in range(PARTS):
+            others, mine = part != number, part == number
+            fit = fit_logistic(
+                inputs[others],
+                self.target[others],
+                self.n_categories,
+                start=self.start,
+            )
+            chances[mine] = category_chances(inputs[mine] @ fit.best, self.n_categories)
+        self.trees.hear_regression(chances)
+
     def _fit(self, inputs: FloatArray) -> Fit:
         if not self.n_categories:
             return fit_linear(inputs, self.target, self.random)
-        return fit_logistic(inputs, self.target, self.n_categories, self.random, start=self.start)
+        return fit_logistic(inputs, self.target, self.n_categories, start=self.start)
 
     def keep(self, weights: FloatArray, products: Sequence[Products]) -> None:
         """Keep draws of the coefficients that belong together with those of other columns.
@@ -212,15 +231,19 @@ class SweptColumn:
             values = choose_category(category_chances(linear, self.n_categories), chance)
             if forest is not None and read is not None:
                 asked = self.random.random(chance.size) >= self.trees.linear
-                values[asked] = one_vote_each(forest, read[asked], chance[asked])
+                values[asked] = choose_vote(
+                    forest, read[asked], chance[asked], self.trees.sharpness
+                )
         else:
             size = np.ones(self.holes.size)
             if forest is not None and read is not None:
                 more, size = self.trust.ask(forest, read)
                 linear = linear + more
             if self.levels.size:
-                alike = choose_alike(self.levels, linear, chance, closest=self.as_donors)
-                values = self.pool[alike]
+                within = None
+                if self.as_donors:
+                    within = usually_off(self.work.design, self.feature, self.pool, self.levels)
+                values = self.pool[choose_alike(self.levels, linear, chance, within=within)]
             else:
                 values = self.random.choice(self.rest, self.holes.size)
             if not self.as_donors:
@@ -243,10 +266,13 @@ class SweptColumn:
 
     def _undo(self, scaled: FloatArray) -> FloatArray:
         values = self.work.design.undo(self.feature, scaled)
+        if self.values.size:
+            return closest_of(self.values, values)
         return np.clip(values, self.reach.low, self.reach.high)
 
     def result(self, low: float, high: float) -> ColumnDraws:
         """Return what is kept of the column, whose observed numbers have some range."""
+        self.try_regression()
         self.trees.decide()
         self._keep_pool()
         # A few imputations are to come from different sweeps.
@@ -262,6 +288,8 @@ class SweptColumn:
             float(min(low, self.reach.low)),
             float(max(high, self.reach.high)),
             self.trust,
+            self.trees.sharpness,
+            self.values,
         )
 
     def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:

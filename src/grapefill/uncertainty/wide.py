@@ -14,8 +14,8 @@ import numpy as np
 
 from grapefill.factors import Factors
 from grapefill.uncertainty.chance import normals, uniforms
+from grapefill.uncertainty.choosing import choose_category
 from grapefill.uncertainty.design import choose_rows
-from grapefill.uncertainty.joint import choose_category
 
 if TYPE_CHECKING:
     import numpy.typing as npt
