@@ -229,7 +229,8 @@ def foretold(guess, spread=np.nan):
     """Return cells without votes."""
     guess = np.asarray(guess, dtype=float)
     nothing = np.full(guess.size, np.nan)
-    return Cells(guess, np.full(guess.size, spread), np.empty((guess.size, 0)), nothing)
+    none = np.empty((guess.size, 0))
+    return Cells(guess, np.full(guess.size, spread), none, nothing, none.astype(bool))
 
 
 def test_hard_values_count_as_often_as_they_occur():
@@ -301,11 +302,9 @@ def test_a_belief_by_hand():
     random = np.random.default_rng(0)
     guess = random.uniform(0, 100, 400)
     truth = guess + random.uniform(-1, 1, 400)
-    cells = Cells(guess, np.full(400, np.nan), np.empty((400, 0)), np.full(400, np.nan))
-    column = NumberColumn(truth, cells, 0.0, 100.0, typical=0.5)
+    column = NumberColumn(truth, foretold(guess), 0.0, 100.0, typical=0.5)
     calibration = fit_columns([column])
-    new = Cells(np.array([50.0]), np.array([np.nan]), np.empty((1, 0)), np.array([np.nan]))
-    grid = quantile_grid(column.mixture(new))
+    grid = quantile_grid(column.mixture(foretold([50.0])))
     assert (np.diff(grid) >= 0).all()
     low, high = shortest(grid, calibration.mass(0.9, 0))
     assert 1.5 < high[0] - low[0] < 2.3

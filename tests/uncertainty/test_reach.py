@@ -149,3 +149,36 @@ def test_integers_that_floats_just_hold_are_counted_from_where_they_were():
         assert drawn["number"].max() <= 2**53
         assert np.corrcoef(drawn["number"].astype(float)[holes], number[holes])[0, 1] > 0.5
         assert abs(drawn["number"].astype(float)[holes].mean() / number[holes].mean() - 1) < 0.1
+
+
+@pytest.mark.parametrize("high", [False, True])
+def test_draws_do_not_heap_at_a_limit(high):
+    random = np.random.default_rng(0)
+    share = random.beta(0.5, 1, 500)
+    share = 1 - share if high else share
+    table = pd.DataFrame({"share": share, "x": random.normal(size=500) + share})
+    missing = random.random(500) < 0.3
+    table.loc[missing, "share"] = np.nan
+    end = table["share"].max() if high else table["share"].min()
+    drawn = np.concatenate([each["share"][missing] for each in drawn_from(table, 10)])
+    assert drawn.min() >= 0
+    assert drawn.max() <= 1
+    # One in ten of them, if they were put at the limit.
+    assert (drawn == end).mean() < 0.03
+    levels = [0.05, 0.95]
+    known = table["share"].dropna()
+    np.testing.assert_allclose(np.quantile(drawn, levels), np.quantile(known, levels), atol=0.05)
+
+
+def test_bends_are_kept_in_model_files(tmp_path):
+    random = np.random.default_rng(0)
+    share = random.beta(0.5, 0.5, 300)
+    table = pd.DataFrame({"share": share, "x": share + 0.3 * random.normal(size=300)})
+    table = table.mask(random.random(table.shape) < 0.2)
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
+    before = imputer.sample(table, 2, random_state=0)
+    assert all(bend.drawn.size for bend in imputer.uncertainty_.sampler.columns[0].bends)
+    imputer.save(tmp_path / "model.grape")
+    after = GrapeImputer.load(tmp_path / "model.grape").sample(table, 2, random_state=0)
+    for one, other in zip(before, after, strict=True):
+        pd.testing.assert_frame_equal(one, other)

@@ -213,8 +213,9 @@ def test_who_is_in_a_hurry_does_without(holed, quick):
 def test_joined_cells_keep_their_votes():
     def cells(feature, votes):
         numbers = np.arange(float(len(feature)))
+        beside = np.ones((len(feature), 2), dtype=bool)
         return HeldOut(
-            np.array(feature), numbers, numbers, numbers, numbers, np.array(votes), numbers
+            np.array(feature), numbers, numbers, numbers, numbers, np.array(votes), numbers, beside
         )
 
     both = HeldOut.joined([cells([0, 1], [[1.0], [2.0]]), cells([1], [[3.0, 4.0]])])

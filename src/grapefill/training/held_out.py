@@ -46,6 +46,8 @@ class HeldOut:
         What trees said about a number, each by itself; NaN where there are none.
     known : ndarray
         How many cells of its row were known; NaN where that was not noted.
+    beside : ndarray of bool, shape (cells, features)
+        Which ones; without features where that was not noted.
     """
 
     feature: IntArray
@@ -55,6 +57,7 @@ class HeldOut:
     spread: FloatArray
     votes: FloatArray
     known: FloatArray
+    beside: npt.NDArray[np.bool_]
 
     @classmethod
     def collect(
@@ -112,8 +115,9 @@ class HeldOut:
             )
             for j, mine in said.items():
                 votes[feature == j, : mine.shape[1]] = mine
-        known = (~np.isnan(numbers) & ~held_out).sum(axis=1)[row].astype(np.float64)
-        return cls(feature.astype(np.int64), truth, guess, chance, spread, votes, known)
+        beside = (~np.isnan(numbers) & ~held_out)[row]
+        known = beside.sum(axis=1).astype(np.float64)
+        return cls(feature.astype(np.int64), truth, guess, chance, spread, votes, known, beside)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -142,13 +146,19 @@ class HeldOut:
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> Self:
         """Rebuild from `arrays`; raises ValueError if they do not fit."""
-        # Older files have no votes, and do not tell how much was known.
+        # Older files have no votes, and do not tell what was known.
         count = arrays["feature"].size
-        arrays = {"votes": np.empty((count, 0)), "known": np.full(count, np.nan)} | arrays
+        arrays = {
+            "votes": np.empty((count, 0)),
+            "known": np.full(count, np.nan),
+            "beside": np.zeros((count, 0), dtype=bool),
+        } | arrays
         cells = cls(**{name: arrays[name] for name in cls.__dataclass_fields__})
         shapes = {array.shape[:1] for array in cells.arrays().values()}
         if len(shapes) > 1 or cells.feature.ndim != 1 or cells.votes.ndim != 2:
             raise ValueError("the held-out cells are not of one length")
+        if cells.beside.ndim != 2 or cells.beside.shape[1] not in (0, n_features):
+            raise ValueError("what was known beside the held-out cells does not fit the columns")
         if not np.isin(cells.feature, np.arange(n_features)).all():
             raise ValueError("a held-out cell is of a column that is not there")
         return cells

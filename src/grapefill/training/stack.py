@@ -15,6 +15,7 @@ from grapefill.training.choice import FEWEST_FOR_LINES, choose_powers, choose_sh
 from grapefill.training.held_out import HeldOut, kept_cells
 from grapefill.training.model import LinearPart
 from grapefill.training.progress import Progress
+from grapefill.training.together import missing_together
 from grapefill.trees import Growth, Guess
 
 if TYPE_CHECKING:
@@ -98,12 +99,13 @@ class _Alone:
     """Rows in which a single cell is held out, and what network and factors say without it.
 
     A missing cell is filled with the others of its row in sight. One that is held out together with
-    others of its row would be farther off than that.
+    others of its row would be farther off than that. Others that are missing when the column is are
+    not in sight either; see `missing_together`.
 
     Parameters
     ----------
     numbers : ndarray of shape (cells, features)
-        The row of every held-out cell that is kept.
+        The row of every held-out cell that is kept, as far as it is in sight.
     held_out : ndarray of bool, shape (cells, features)
         Where it is.
     start : Guess
@@ -172,7 +174,10 @@ class Stack:
         feature, row = kept_cells(hidden)
         # A label is not seen by what is predicted of another.
         if not self.model.n_labels and feature.size * self.model.features.places <= MOST_ALONE:
-            cells, single = numbers[row], np.arange(numbers.shape[1]) == feature[:, None]
+            single = np.arange(numbers.shape[1]) == feature[:, None]
+            random = np.random.default_rng((self.seed, 1))
+            beside = missing_together(np.isnan(self.numbers), feature, random)
+            cells = np.where(beside, np.nan, numbers[row])
             said = self.model.predict_network(np.where(single, np.nan, cells), states=states)
             alone = _Alone(cells, single, said)
         weights = None if self.label_weights is None else self.label_weights[rows]

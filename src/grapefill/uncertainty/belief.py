@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from grapefill.uncertainty.calibration import Calibration, as_frequent
+from grapefill.uncertainty.company import Company
 from grapefill.uncertainty.quantiles import (
     GRID,
     SPLIT_AT,
@@ -34,7 +35,7 @@ from grapefill.uncertainty.quantiles import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grapefill.table.arrays import FloatArray
+    from grapefill.table.arrays import BoolArray, FloatArray
 
 # Levels at which errors are kept.
 LEVELS = (np.arange(100) + 0.5) / 100
@@ -78,16 +79,20 @@ class Cells(NamedTuple):
         The votes.
     known : ndarray of shape (cells,)
         How many other cells of their rows are known; NaN where nobody noted it.
+    beside : ndarray of bool, shape (cells, features)
+        Which ones; without features where nobody did.
     """
 
     guess: FloatArray
     spread: FloatArray
     votes: FloatArray
     known: FloatArray
+    beside: BoolArray
 
     def part(self, rows: slice) -> Cells:
         """Return some of the cells."""
-        return Cells(*(array[rows] for array in self))
+        guess, spread, votes, known, beside = self
+        return Cells(guess[rows], spread[rows], votes[rows], known[rows], beside[rows])
 
 
 class Fills(NamedTuple):
@@ -153,6 +158,7 @@ class NumberColumn:
         usual = np.abs(self.error[some] if some.any() else self.error)
         total = float(usual.sum()) + 2 * min(typical, self.range)
         self.base: float = max(total / (usual.size + 2), LEAST * self.range)
+        self.company = Company.of(usual, cells.beside[some] if some.any() else cells.beside)
         self.order = np.sort(np.clip(cells.guess, low, high))
         self.near = max(NEAR, NEAR_CELLS / np.sqrt(max(1, truth.size)))
         spread = cells.spread[np.isfinite(cells.spread)]
@@ -196,9 +202,14 @@ class NumberColumn:
         inside = np.clip(cells.guess, self.low, self.high)
         differ = np.abs(inside[:, None] - np.clip(self.cells.guess, self.low, self.high)[None])
         close = np.exp(-0.5 * np.square(np.minimum(apart, differ / self.spread) / self.near))
-        # Rows of which nothing is known are like each other only, as long as there are such.
-        same = (cells.known == 0)[:, None] == (self.cells.known == 0)
-        close *= same | ~same.any(axis=1, keepdims=True)
+        # Rows of which nothing is known are like each other only, as long as there are such; and
+        # those in which what tells them is not.
+        for here, there in (
+            (cells.known == 0, self.cells.known == 0),
+            (self.company.is_absent(cells.beside), self.company.is_absent(self.cells.beside)),
+        ):
+            same = here[:, None] == there
+            close *= same | ~same.any(axis=1, keepdims=True)
         if but_itself:
             np.fill_diagonal(close, 0.0)
         total: FloatArray = close / np.maximum(close.sum(axis=1, keepdims=True), 1e-300)
@@ -209,7 +220,8 @@ class NumberColumn:
         same = np.ones(cells.guess.size)
         if not self.size:
             return np.stack([same] * 3, axis=1)
-        off = np.abs(self.error) / np.where(self.cells.known == 0, self.alone, self.base)
+        usual = self.base * self.company.sizes(self.cells.beside)
+        off = np.abs(self.error) / np.where(self.cells.known == 0, self.alone, usual)
         # Not a matrix product, which may round a row differently among others.
         by_guess = np.where(close.any(axis=1), (close * off).sum(axis=1), 1.0)
         by_votes = same
@@ -225,12 +237,13 @@ class NumberColumn:
         Every known cell adds to the precision, the inverse square of the error. A row of which
         nothing is known has the error of a column alone, one as known as others are the usual one.
         """
+        by_company = np.where(cells.known == 0, 1.0, self.company.sizes(cells.beside))
         if np.isnan(self.mean_known) or self.alone <= self.base:
-            return np.ones(cells.guess.size)
+            return by_company
         known = np.nan_to_num(cells.known, nan=self.mean_known) / self.mean_known
         added = np.where(known > 0, np.maximum(known, 1e-300) ** power, 0.0)
         least = np.square(self.base / self.alone)
-        farther: FloatArray = 1 / np.sqrt(least + (1 - least) * added)
+        farther: FloatArray = by_company / np.sqrt(least + (1 - least) * added)
         return farther
 
     def expected(self, cells: Cells, close: FloatArray) -> FloatArray:

@@ -12,13 +12,14 @@ from grapefill.errors import InputError
 from grapefill.table.kinds import Form
 from grapefill.uncertainty.belief import Cells, Fills, NumberColumn, bring_closer, fit_columns
 from grapefill.uncertainty.calibration import Calibration, as_frequent, shared_level
+from grapefill.uncertainty.company import Company
 from grapefill.uncertainty.limits import Limits
 from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid, shortest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from grapefill.table.arrays import Array, FloatArray, IntArray
+    from grapefill.table.arrays import Array, BoolArray, FloatArray, IntArray
     from grapefill.table.column import Column
     from grapefill.training.fill import Part
     from grapefill.training.held_out import HeldOut
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # Cells whose beliefs are worked out together: about 50 MB.
 BLOCK = 4_096
+# The coverage by which rows are told apart of which little is known.
+USUAL = 0.9
 
 
 class Beliefs:
@@ -64,6 +67,8 @@ class Beliefs:
         self.calibration: Calibration = fit_columns(self.numbers)
         cells = {j: held_out.of(j) for j in model.features.discrete}
         self.chances = {j: mine.chance for j, mine in cells.items()}
+        self.company = {j: Company.of(1 - mine.chance, mine.beside) for j, mine in cells.items()}
+        self.absent = {j: self.company[j].is_absent(mine.beside) for j, mine in cells.items()}
         shares = {} if uncertainty is None else uncertainty.shares
         self.stand_for = {
             j: as_frequent(mine.truth.astype(np.int64), shares[j])
@@ -88,7 +93,7 @@ class Beliefs:
             n_observed = np.inf if uncertainty is None else float(uncertainty.counts[j])
             if uncertainty is not None and uncertainty.repeats[j]:
                 repeated, shares = uncertainty.observed[j], uncertainty.shares.get(j)
-            cells = Cells(mine.guess, mine.spread, mine.votes, mine.known)
+            cells = Cells(mine.guess, mine.spread, mine.votes, mine.known, mine.beside)
             columns.append(
                 NumberColumn(
                     mine.truth,
@@ -108,7 +113,8 @@ class Beliefs:
         column = self.numbers[self.features.index(feature)]
         rows = np.flatnonzero(part.holes[:, feature])
         values = np.where(np.isnan(part.numbers), part.guess.value, part.numbers)
-        known = (~np.isnan(part.numbers)).sum(axis=1).astype(np.float64)
+        beside = ~np.isnan(part.numbers)
+        known = beside.sum(axis=1).astype(np.float64)
         for start in range(0, rows.size, BLOCK):
             block = rows[start : start + BLOCK]
             votes = np.empty((block.size, 0))
@@ -120,6 +126,7 @@ class Beliefs:
                 np.full(block.size, np.nan) if spread is None else spread[block, feature],
                 votes,
                 known[block],
+                beside[block],
             )
             yield block, quantile_grid(column.mixture(cells))
 
@@ -130,25 +137,68 @@ class Beliefs:
         low, high = zip(*found, strict=True) if found else ([np.empty(0)], [np.empty(0)])
         return np.concatenate(low), np.concatenate(high)
 
-    def least_chance(self, feature: int, coverage: float) -> float:
-        """Return the probability from which on a category belongs into a set."""
-        everyone = np.concatenate([np.empty(0), *self.chances.values()])
+    def least_chances(self, feature: int, beside: BoolArray, coverage: float) -> FloatArray:
+        """Return the probability from which on a category belongs into the set of a cell.
+
+        Parameters
+        ----------
+        feature : int
+            Whose cells.
+        beside : ndarray of bool, shape (cells, features)
+            Which cells of their rows are known.
+        coverage : float
+            How often a set should hold the truth.
+        """
+        absent = self.company[feature].is_absent(beside)
+        least = np.zeros(absent.size)
+        for kind in np.unique(absent).tolist():
+            least[absent == kind] = self._least_chance(feature, coverage, absent=kind)
+        return least
+
+    def _least_chance(self, feature: int, coverage: float, *, absent: bool) -> float:
+        """Return it for cells of which those columns are known that tell them, or of which not."""
+        alike = {j: mine == absent for j, mine in self.absent.items()}
+        each = [self.chances[j][mine] for j, mine in alike.items()]
+        everyone = np.concatenate([np.empty(0), *each])
         if not everyone.size:
             return 0.0
-        own = -self.chances[feature]
-        return max(0.0, -shared_level(own, -everyone, coverage, self.stand_for.get(feature)))
+        own = -self.chances[feature][alike[feature]]
+        counts = self.stand_for.get(feature)
+        counts = None if counts is None else counts[alike[feature]]
+        return max(0.0, -shared_level(own, -everyone, coverage, counts))
 
 
-def category_sets(chances: FloatArray, least: float) -> list[tuple[int, ...]]:
+def category_sets(
+    chances: FloatArray, coverage: float, *, least: FloatArray, usual: FloatArray
+) -> list[tuple[int, ...]]:
     """Return the categories that are probable enough, the most probable one first.
+
+    A row in which none is as probable as it usually is was unlike those that tell what is enough:
+    less is known of it. It gets as many as are needed for the coverage together.
+
+    Parameters
+    ----------
+    chances : ndarray of shape (cells, categories)
+        Their probabilities.
+    coverage : float
+        How often a set should hold the truth.
+    least : ndarray of shape (cells,)
+        The probability that is enough for that.
+    usual : ndarray of shape (cells,)
+        The one that is enough for `USUAL` of the sets, whatever coverage is asked for: so a set of
+        more coverage holds that of less.
 
     Examples
     --------
-    >>> category_sets(np.array([[0.6, 0.1, 0.3], [0.05, 0.9, 0.05]]), 0.2)
-    [(0, 2), (1,)]
+    >>> chances = np.array([[0.6, 0.1, 0.3], [0.05, 0.9, 0.05], [0.4, 0.3, 0.3]])
+    >>> category_sets(chances, 0.6, least=np.full(3, 0.5), usual=np.full(3, 0.5))
+    [(0,), (1,), (0, 1)]
     """
     order = np.argsort(-chances, axis=1, kind="stable")
-    sizes = np.maximum(1, (chances >= least).sum(axis=1))
+    total = np.cumsum(np.take_along_axis(chances, order, axis=1), axis=1)
+    together = np.minimum(1 + (total < coverage - 1e-9).sum(axis=1), chances.shape[1])
+    enough = np.maximum(1, (chances >= least[:, None]).sum(axis=1))
+    sizes = np.where(chances.max(axis=1) < usual, together, enough)
     return [tuple(row[:size].tolist()) for row, size in zip(order, sizes.tolist(), strict=True)]
 
 

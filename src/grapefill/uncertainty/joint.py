@@ -31,6 +31,7 @@ from grapefill.uncertainty.chance import uniforms
 from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_vote, usually_off
 from grapefill.uncertainty.curves import Curve
 from grapefill.uncertainty.design import closest_of
+from grapefill.uncertainty.reach import Bend, Ends, Reach
 from grapefill.uncertainty.regression import category_chances
 from grapefill.uncertainty.remainders import Trust
 from grapefill.uncertainty.start import errors_together
@@ -75,6 +76,8 @@ class ColumnDraws:
         How far trees are believed that hold categories; see `choose_vote`.
     values : ndarray
         The only numbers that may be drawn, in order; empty if others may.
+    bends : tuple of Bend
+        What becomes of numbers near the low end and near the high one.
     """
 
     inputs: IntArray
@@ -89,6 +92,7 @@ class ColumnDraws:
     trust: Trust = field(default_factory=Trust)
     sharpness: float = 1.0
     values: FloatArray = field(default_factory=lambda: np.empty(0))
+    bends: tuple[Bend, Bend] = (Bend(), Bend())
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,8 @@ class Joint:
                 f"{j}.pool": column.pool,
                 f"{j}.levels": column.levels,
                 f"{j}.values": column.values,
+                f"{j}.low_bend": np.stack(column.bends[0]),
+                f"{j}.high_bend": np.stack(column.bends[1]),
                 f"{j}.settings": np.array(
                     [column.linear, column.low, column.high, column.sharpness]
                 ),
@@ -243,7 +249,18 @@ class Joint:
                 raise ValueError("a column has nothing to draw from")
             if forest is not None and not k and not levels.size:
                 raise ValueError("a column has trees and no levels")
-            way = (pool, levels, forest, linear, low, high, _trust(mine), sharpness, values)
+            way = (
+                pool,
+                levels,
+                forest,
+                linear,
+                low,
+                high,
+                _trust(mine),
+                sharpness,
+                values,
+                _bends(mine),
+            )
             columns.append(ColumnDraws(inputs, coefficients, spreads, *way))
         covariance = arrays["covariance"]
         if covariance.shape != (len(design.numbers),) * 2 or not np.isfinite(covariance).all():
@@ -260,6 +277,18 @@ def _trust(arrays: dict[str, npt.NDArray[Any]]) -> Trust:
     if parameters.shape != (3,) or not np.isfinite(parameters).all():
         raise ValueError("how far trees are believed is not three numbers")
     return Trust(*parameters.tolist())
+
+
+def _bends(arrays: dict[str, npt.NDArray[Any]]) -> tuple[Bend, Bend]:
+    """Return what becomes of draws near the ends; nothing in models that were saved before."""
+    found = [arrays.get(f"{end}_bend", np.empty((2, 0))) for end in ("low", "high")]
+    for each in found:
+        if each.ndim != 2 or each.shape[0] != 2 or not np.isfinite(each).all():
+            raise ValueError("how draws are bent near an end is not pairs of numbers")
+        if (np.diff(each) < 0).any():
+            raise ValueError("how draws are bent near an end is not in order")
+    low, high = (Bend(*each) for each in found)
+    return low, high
 
 
 def drawn_from_guess(n_categories: int) -> ColumnDraws:
@@ -362,7 +391,7 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     drawn = work.design.undo(cells.feature, scaled)
     if column.values.size:
         return closest_of(column.values, drawn)
-    return np.clip(drawn, column.low, column.high)
+    return Ends(Reach(column.low, column.high), *column.bends).apply(drawn)
 
 
 def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:

@@ -15,7 +15,7 @@ from grapefill.uncertainty.choosing import choose_alike, choose_category, choose
 from grapefill.uncertainty.column_trees import ColumnTrees
 from grapefill.uncertainty.design import closest_of, has_frequent, values_of_list
 from grapefill.uncertainty.joint import ColumnDraws, Work
-from grapefill.uncertainty.reach import Reach, reach_of
+from grapefill.uncertainty.reach import Bend, Ends, Reach, reach_of
 from grapefill.uncertainty.regression import (
     Fit,
     category_chances,
@@ -110,7 +110,7 @@ class SweptColumn:
         self.shift = np.zeros(self.inputs.size)
         self.rest = np.empty(0)
         self.trust = Trust()
-        self.reach = Reach(float(self.truth.min()), float(self.truth.max()))
+        self.ends = Ends(Reach(float(self.truth.min()), float(self.truth.max())))
 
     @property
     def way(self) -> tuple[IntArray, tuple[int, ...], bool]:
@@ -142,10 +142,13 @@ class SweptColumn:
             self.drawn = self.fit.drawn
             first = not self.rest.size
             self.rest = self.trees.rest = self._left_over(inputs, self.target)
-            # A curved scale may turn a little more into a multiple.
-            if first and self.may_exceed and self.feature not in self.work.design.curves:
+            if first and not self.as_donors and not self.values.size:
                 again = inputs @ self.fit.best + self.random.permutation(self.rest)
-                self.reach = reach_of(self.truth, self.work.design.undo(self.feature, again))
+                redrawn = self.work.design.undo(self.feature, again)
+                # A curved scale may turn a little more into a multiple.
+                if self.may_exceed and self.feature not in self.work.design.curves:
+                    self.ends = Ends(reach_of(self.truth, redrawn))
+                self.ends = Ends.of(self.truth, redrawn, self.ends.reach)
 
     def try_regression(self) -> None:
         """Let the trees hear what regressions say of categories that they have not seen."""
@@ -268,7 +271,7 @@ class SweptColumn:
         values = self.work.design.undo(self.feature, scaled)
         if self.values.size:
             return closest_of(self.values, values)
-        return np.clip(values, self.reach.low, self.reach.high)
+        return self.ends.apply(values)
 
     def result(self, low: float, high: float) -> ColumnDraws:
         """Return what is kept of the column, whose observed numbers have some range."""
@@ -285,12 +288,25 @@ class SweptColumn:
             self.levels,
             self.trees.forest() if self.trees.are_used else None,
             0.0 if self.as_donors else self.trees.linear,
-            float(min(low, self.reach.low)),
-            float(max(high, self.reach.high)),
+            float(min(low, self.ends.reach.low)),
+            float(max(high, self.ends.reach.high)),
             self.trust,
             self.trees.sharpness,
             self.values,
+            self._bends(),
         )
+
+    def _bends(self) -> tuple[Bend, Bend]:
+        """Return what becomes of draws near the ends, as they are drawn in the end."""
+        if self.n_categories or self.as_donors or self.values.size:
+            return Bend(), Bend()
+        if self.levels.size:
+            chance = self.random.random(self.levels.size)
+            again = self.levels + self.pool[choose_alike(self.levels, self.levels, chance)]
+        else:
+            again = self.target - self.rest / self.fit.grow + self.random.permutation(self.rest)
+        redrawn = self.work.design.undo(self.feature, again)
+        return Ends.of(self.truth, redrawn, self.ends.reach)[1:]
 
     def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
         """Return what is left over in observed cells, and what was predicted of them."""

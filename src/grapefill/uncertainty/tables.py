@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from grapefill.errors import ConfigError, InputError
 from grapefill.table import Kind
-from grapefill.uncertainty.cells import category_sets, point_of
+from grapefill.uncertainty.cells import USUAL, category_sets, point_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -179,11 +179,12 @@ def interval_sets(
         j = schema.features[at]
         categories = schema.columns[j].categories
         assert categories is not None
-        least = beliefs.least_chance(at, coverage)
         mine: dict[int, tuple[Any, ...]] = {}
         for part in parts:
             holes = part.holes[:, at]
-            codes = category_sets(part.guess.chances[at][holes], least)
+            chances, beside = part.guess.chances[at][holes], ~np.isnan(part.numbers[holes])
+            least, usual = (beliefs.least_chances(at, beside, share) for share in (coverage, USUAL))
+            codes = category_sets(chances, coverage, least=least, usual=usual)
             for row, each in zip(part.rows[holes].tolist(), codes, strict=True):
                 mine[row] = tuple(categories[code] for code in each)
         if mine:
