@@ -141,8 +141,9 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         where observed cells break it. Columns of arrays are called x0, x1 and so on.
     delta : dict or None, default=None
         What is added to filled numbers, by column, to see how results change if missing values are
-        larger or smaller than observed ones (not missing at random). The sum is rounded where the
-        column is: use whole numbers for columns of these.
+        larger or smaller than observed ones (not missing at random). Where a column holds whole
+        numbers and the delta is none, some draws move further than others, and on average by the
+        delta; what `transform` fills in moves by the rounded delta, and a warning says so.
 
     Attributes
     ----------

@@ -18,6 +18,7 @@ from grapefill.table.kinds import Form, Kind
 from grapefill.table.text import storable_label
 from grapefill.uncertainty.limits import Limits, read_limits
 from grapefill.uncertainty.rules import Broken, Columns, Rule, read_rule, repair
+from grapefill.uncertainty.shifts import shifted, warn_of_rounding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from grapefill.table.arrays import Array, FloatArray
     from grapefill.table.cells import Fill
     from grapefill.uncertainty.fitted import Uncertainty
+    from grapefill.uncertainty.shifts import Draw
     from grapefill.uncertainty.tables import Numbers
 
 
@@ -144,7 +146,7 @@ class Constraints:
             )
 
     def finish(
-        self, table: Table, encoded: Encoded, numbers: Numbers, *, beyond: bool = False
+        self, table: Table, encoded: Encoded, numbers: Numbers, draw: Draw | None = None
     ) -> dict[int, Fill]:
         """Return numbers as values of their columns that obey everything.
 
@@ -156,13 +158,16 @@ class Constraints:
             Its cells, for the rules.
         numbers : dict of int to (rows, numbers)
             What is to be filled in.
-        beyond : bool
-            Whether it may be beyond what was observed.
+        draw : Draw or None
+            Which draw it is, which may be beyond what was observed; None for a fill.
         """
-        values = self._within(numbers, beyond=beyond)
+        if draw is None:
+            for j in sorted(self.delta.keys() & numbers.keys()):
+                warn_of_rounding(self.schema.columns[j], self.delta[j], self._limits_of(j))
+        values = self._within(numbers, draw=draw)
         if self.rules:
             _report(self._obey(table, encoded, numbers, values), self.rules)
-        return self._decoded(numbers, values, beyond=beyond)
+        return self._decoded(numbers, values, beyond=draw is not None)
 
     def finish_ends(
         self, table: Table, encoded: Encoded, lower: Numbers, upper: Numbers
@@ -172,7 +177,7 @@ class Constraints:
         Where the rules would turn an interval of a row round they are not applied to that row:
         cells that make up for each other are not all at their lower ends at once.
         """
-        ends = [self._within(each) for each in (lower, upper)]
+        ends = [self._within(lower, side=-1), self._within(upper, side=1)]
         if self.rules:
             moved = [dict(each) for each in ends]
             for numbers, each in zip((lower, upper), moved, strict=True):
@@ -192,23 +197,25 @@ class Constraints:
         """Return what fills a column of numbers that had no value at fit: 0 if that is allowed."""
         return float(self._limits_of(j).project(np.zeros(1))[0])
 
-    def _within(self, numbers: Numbers, *, beyond: bool = False) -> dict[int, FloatArray]:
-        """Return numbers within the limits of their columns."""
+    def _within(
+        self, numbers: Numbers, *, side: int = 0, draw: Draw | None = None
+    ) -> dict[int, FloatArray]:
+        """Return numbers within the limits of their columns, on a side for ends of intervals."""
         columns = self.schema.columns
         values: dict[int, FloatArray] = {}
-        for j, (_, each) in numbers.items():
+        for j, (rows, each) in numbers.items():
             column = columns[j]
-            inside = each if beyond else np.clip(each, column.lower, column.upper)
+            inside = np.clip(each, column.lower, column.upper) if draw is None else each
             if self._is_touched(j):
                 limits, delta = self._limits_of(j), self.delta.get(j, 0.0)
                 if delta or limits.decimals == 0:
                     # As it would be filled in without constraints.
                     inside = Limits.of(column).project(inside)
-                inside = inside + delta
-                if delta % 1 and limits.decimals is not None:
-                    # Halves go the way of the delta, and not to even numbers.
-                    inside = np.nextafter(inside, np.copysign(np.inf, delta))
-                inside = limits.project(inside)
+                if delta:
+                    chance = None if draw is None else draw.chance(rows, j)
+                    inside = shifted(inside, delta, limits, side=side, chance=chance)
+                else:
+                    inside = limits.project(inside)
             values[j] = inside
         return values
 

@@ -12,6 +12,7 @@ from grapefill.training.fill import Part, predict_holes
 from grapefill.uncertainty.cells import Beliefs, Distribution, distributions
 from grapefill.uncertainty.constraints import Constraints, decoded_draws
 from grapefill.uncertainty.fitted import Uncertainty, Unlearned
+from grapefill.uncertainty.shifts import Draw
 from grapefill.uncertainty.tables import (
     Interval,
     check_count,
@@ -147,7 +148,7 @@ class UncertaintyMixin:
         parts = self._parts(table)
         for number in range(count):
             numbers = drawn_fills(uncertainty, self.schema_, parts, seed=seed, number=number)
-            yield self._finished(table, numbers, drawn=True)
+            yield self._finished(table, numbers, Draw(seed, number))
 
     def interval(self, X: Any, coverage: float = 0.9) -> Interval:
         """Return intervals that hold the missing cells as often as asked for.
@@ -247,12 +248,14 @@ class UncertaintyMixin:
     def _constraints(self, schema: Schema, uncertainty: Uncertainty | None) -> Constraints:
         return Constraints(schema, self.constraints, self.rules, self.delta, uncertainty)
 
-    def _finished(self, table: Table, numbers: Numbers, *, drawn: bool = False) -> dict[int, Fill]:
+    def _finished(
+        self, table: Table, numbers: Numbers, draw: Draw | None = None
+    ) -> dict[int, Fill]:
         """Return numbers as values of their columns, which obey the constraints."""
         if self._constrained:
             encoded = self.schema_.encode(table, warn=False)
-            return self._fitted_constraints().finish(table, encoded, numbers, beyond=drawn)
-        columns, decode = self.schema_.columns, decoded_draws if drawn else Column.decode
+            return self._fitted_constraints().finish(table, encoded, numbers, draw)
+        columns, decode = self.schema_.columns, Column.decode if draw is None else decoded_draws
         return {j: (rows, decode(columns[j], values)) for j, (rows, values) in numbers.items()}
 
     def _finished_ends(
