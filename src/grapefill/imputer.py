@@ -131,10 +131,11 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         the latter three, `fit` of a small table trains three more models, as intervals do.
     constraints : dict or None, default=None
         What filled numbers may be, by column name (or position for arrays): ``"non-negative"``,
-        ``"integer"``, ``"rounded"`` (to as many digits as the observed values have),
+        ``"integer"``, ``"rounded"`` (to as many digits as the observed values have, or to tens,
+        hundreds, ... if these are),
         ``"observed"`` (only values that were observed, the nearest one), or a dict with some of
-        ``min``, ``max``, ``integer``, ``allowed`` (a list), ``decimals`` and ``observed``. They
-        hold in `transform`, `sample` and `interval`.
+        ``min``, ``max``, ``integer``, ``allowed`` (a list), ``decimals`` (-2 for hundreds) and
+        ``observed``. They hold in `transform`, `sample` and `interval`.
     rules : sequence of str or None, default=None
         What the cells of a row obey, such as ``"end >= start"`` or ``"`part a` + b <= 100"``.
         Filled cells that break a rule are changed as little as that takes; a warning tells of rows

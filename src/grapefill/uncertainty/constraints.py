@@ -208,7 +208,7 @@ class Constraints:
             inside = np.clip(each, column.lower, column.upper) if draw is None else each
             if self._is_touched(j):
                 limits, delta = self._limits_of(j), self.delta.get(j, 0.0)
-                if delta or limits.decimals == 0:
+                if delta or (limits.decimals == 0 and limits.grain == 1):
                     # As it would be filled in without constraints.
                     inside = Limits.of(column).project(inside)
                 if delta:

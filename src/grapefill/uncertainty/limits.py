@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,7 +26,9 @@ WORDS: Mapping[str, Mapping[str, Any]] = {
     "observed": {"observed": True},
 }
 KEYS = ("min", "max", "integer", "allowed", "decimals", "observed")
+# Digits that are looked for, and that may be asked for.
 MOST_DECIMALS = 9
+MOST_GIVEN = 15
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Limits:
     decimals : int or None
         Digits after the point.
     grain, phase : int
-        Steps of dates, and what is left of each date beyond whole steps.
+        Steps of dates, and of whole numbers such as hundreds, and what is left of each beyond whole
+        steps.
     stored : type
         The floats that the values are stored as.
 
@@ -98,8 +103,24 @@ class Limits:
         # What rounding may add to a float of this size is no step.
         near = 2 * np.spacing(np.abs(values)) / self.grain
         steps = np.where(np.abs(steps - np.rint(steps)) <= near, np.rint(steps), steps)
-        whole: FloatArray = {0: np.rint, 1: np.ceil, -1: np.floor}[direction](steps)
-        return whole * self.grain + self.phase
+        whole = {0: np.rint, 1: np.ceil, -1: np.floor}[direction](steps)
+        found = whole * self.grain + self.phase
+        # Nobody writes -0.
+        inside: FloatArray = np.clip(found, *self.outermost()) + 0.0
+        return inside
+
+    def outermost(self) -> tuple[float, float]:
+        """Return the smallest and the largest whole step within the range."""
+        return self._last_step(self.low, 1), self._last_step(self.high, -1)
+
+    def _last_step(self, end: float, inwards: int) -> float:
+        if not np.isfinite(end):
+            return end
+        steps = (Fraction(end) - self.phase) / self.grain
+        last = (math.ceil(steps) if inwards > 0 else math.floor(steps)) * self.grain + self.phase
+        # Of very large numbers, floats hold only some.
+        outside = (float(last) - end) * inwards < 0
+        return float(np.nextafter(float(last), inwards * np.inf)) if outside else float(last)
 
     def _rounded(self, values: FloatArray, direction: int) -> FloatArray:
         assert self.decimals is not None
@@ -177,12 +198,13 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
     decimals = given.get("decimals")
     if not (decimals in (None, "observed") or _is_digits(decimals)):
         raise ConfigError(
-            f'decimals of column {name!r} must be "observed" or 0 to 15, got {decimals!r}.'
+            f'decimals of column {name!r} must be "observed" or {-MOST_GIVEN} to {MOST_GIVEN}, got '
+            f"{decimals!r}."
         )
     if decimals == "observed":
-        decimals = _observed_decimals(observed, _float_type(column))
+        decimals = _observed_decimals(observed, _float_type(column), column.origin)
     if given.get("integer") or column.extent is not None or column.form is Form.INTEGER:
-        decimals = 0
+        decimals = min(decimals or 0, 0)
     if column.form is Form.DECIMAL:
         decimals = column.scale if decimals is None else min(decimals, column.scale)
     allowed = _allowed(column, given, observed)
@@ -190,19 +212,45 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
         decimals = 0
     if allowed is not None:
         if decimals is not None and not (given.get("observed") and column.form is Form.DECIMAL):
-            allowed = allowed[_is_rounded(allowed, decimals, _float_type(column))]
+            allowed = allowed[_is_rounded(allowed, decimals, _float_type(column), column.origin)]
             if not allowed.size:
-                what = "is a whole number" if not decimals else f"has at most {decimals} digits"
-                raise ConfigError(f"None of the allowed values of column {name!r} {what}.")
+                raise ConfigError(
+                    f"None of the allowed values of column {name!r} {_described(decimals)}."
+                )
         allowed = allowed[(allowed >= low) & (allowed <= high)]
-    elif decimals is not None:
+        if not allowed.size:
+            raise ConfigError(
+                f"None of the allowed values of column {name!r} is within its limits."
+            )
+        return Limits(low, high, allowed, stored=_float_type(column))
+    return _on_grid(column, low, high, decimals)
+
+
+def _on_grid(column: Column, low: float, high: float, decimals: int | None) -> Limits:
+    """Return limits of numbers that are rounded, if some number is within them."""
+    stored = _float_type(column)
+    if decimals is None:
+        return Limits(low, high, stored=stored)
+    if decimals < 0:
+        grain = 10**-decimals
+        phase = -column.origin % grain
+        limits = Limits(low, high, None, 0, grain, phase, stored)
+        lowest, highest = limits.outermost()
+        obeyed = lowest <= highest
+    else:
         unit = 10.0**decimals
-        if np.ceil(low * unit - 1e-9) > np.floor(high * unit + 1e-9):
-            raise ConfigError(f"No number of column {name!r} can obey its constraints.")
-    if allowed is not None and not allowed.size:
-        raise ConfigError(f"None of the allowed values of column {name!r} is within its limits.")
-    digits = None if allowed is not None or decimals is None else int(decimals)
-    return Limits(low, high, allowed, digits, stored=_float_type(column))
+        limits = Limits(low, high, None, int(decimals), stored=stored)
+        obeyed = bool(np.ceil(low * unit - 1e-9) <= np.floor(high * unit + 1e-9))
+    if not obeyed:
+        raise ConfigError(f"No number of column {column.name!r} can obey its constraints.")
+    return limits
+
+
+def _described(decimals: int) -> str:
+    """Return in words what a rounded number is."""
+    if decimals < 0:
+        return f"is a multiple of {10**-decimals}"
+    return f"has at most {decimals} digits" if decimals else "is a whole number"
 
 
 def _storable(column: Column) -> tuple[float, float]:
@@ -232,8 +280,12 @@ def _float_type(column: Column) -> type[np.floating[Any]]:
     return np.float16 if match[1] else np.float32
 
 
-def _is_rounded(values: FloatArray, decimals: int, stored: type[np.floating[Any]]) -> BoolArray:
+def _is_rounded(
+    values: FloatArray, decimals: int, stored: type[np.floating[Any]], origin: int
+) -> BoolArray:
     """Return which values have no more digits than that, as far as they are stored."""
+    if origin and decimals < 0:
+        return np.array([(int(value) + origin) % 10**-decimals == 0 for value in values], bool)
     rounded = np.round(values, decimals).astype(stored)
     exact: BoolArray = np.abs(rounded - values.astype(stored)) <= np.spacing(np.abs(rounded))
     return exact
@@ -257,13 +309,39 @@ def _allowed(
     return values
 
 
-def _observed_decimals(observed: FloatArray | None, stored: type[np.floating[Any]]) -> int | None:
-    """Return how many digits observed values have; None if they have all."""
+def _observed_decimals(
+    observed: FloatArray | None, stored: type[np.floating[Any]], origin: int
+) -> int | None:
+    """Return how many digits observed values have; None if they have all.
+
+    Below 0 if all are multiples of 10, 100 and so on.
+
+    Examples
+    --------
+    >>> [_observed_decimals(np.array(x), np.float64, 0) for x in ([0.25, 3], [7.0], [1200, 500])]
+    [2, 0, -2]
+    """
     if observed is None:
         return None
-    rounded = (np.round(observed, digits).astype(stored) for digits in range(MOST_DECIMALS + 1))
-    as_stored = observed.astype(stored)
-    return next((d for d, each in enumerate(rounded) if (each == as_stored).all()), None)
+    found = next(
+        (d for d in range(MOST_DECIMALS + 1) if _are_equal(observed, d, stored)),
+        None,
+    )
+    if found != 0 or not (observed + origin).any():
+        return found
+    for digits in range(1, MOST_GIVEN + 1):
+        if origin:
+            held = bool(_is_rounded(observed, -digits, stored, origin).all())
+        else:
+            held = _are_equal(observed, -digits, stored)
+        if not held:
+            return 1 - digits
+    return -MOST_GIVEN
+
+
+def _are_equal(observed: FloatArray, digits: int, stored: type[np.floating[Any]]) -> bool:
+    """Whether rounding changes none of the values, as they are stored."""
+    return bool((np.round(observed, digits).astype(stored) == observed.astype(stored)).all())
 
 
 def _counted(column: Column, value: Any, what: str) -> float:
@@ -280,4 +358,4 @@ def _counted(column: Column, value: Any, what: str) -> float:
 
 def _is_digits(decimals: Any) -> bool:
     whole = isinstance(decimals, int | np.integer) and not isinstance(decimals, bool)
-    return whole and 0 <= decimals <= 15
+    return whole and abs(decimals) <= MOST_GIVEN
