@@ -164,6 +164,26 @@ class TestFit:
         with pytest.raises(InputError, match="A SimpleNamespace has no standard errors"):
             pool.fit(lambda _: SimpleNamespace(coef_=[1.0]), range(3))
 
+    def test_terms_in_another_order_are_matched_by_name(self) -> None:
+        random = np.random.default_rng(0)
+        tables = [pd.DataFrame(random.normal(size=(40, 3)), columns=list("yab")) for _ in range(4)]
+        turned = iter(["y ~ a + b", "y ~ b + a"] * 2)
+        found = pool.fit(lambda table: smf.ols(next(turned), table).fit(), tables)
+        wanted = pool.fit(lambda table: smf.ols("y ~ a + b", table).fit(), tables)
+        assert found.names == wanted.names
+        np.testing.assert_allclose(found.estimate, wanted.estimate)
+        np.testing.assert_allclose(found.std_error, wanted.std_error)
+
+    def test_names_that_are_there_twice_are_not_matched(self) -> None:
+        orders = iter([["a", "a", "b"], ["b", "a", "a"]])
+
+        def fit(_: int) -> tuple[pd.Series, pd.Series]:
+            estimate = pd.Series([1.0, 2.0, 3.0], index=next(orders))
+            return estimate, estimate
+
+        with pytest.raises(InputError, match="other coefficients"):
+            pool.fit(fit, [1, 2])
+
     def test_other_coefficients_are_refused(self) -> None:
         with pytest.raises(InputError, match=r"imputation 2 .* other coefficients"):
             pool.fit(lambda at: ({f"a{at}": 1.0}, {f"a{at}": 1.0}), range(3))

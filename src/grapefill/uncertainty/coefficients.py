@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,25 @@ class Coefficients:
     variance: FloatArray
     df: float
     rows: float | None
+
+    def in_order_of(self, names: tuple[str, ...]) -> Coefficients | None:
+        """Return the same in the order of some names; None if it has others, or one of them twice.
+
+        Examples
+        --------
+        >>> some = Coefficients(("a", "b"), np.array([1.0, 2.0]), np.ones(2), 9.0, None)
+        >>> some.in_order_of(("b", "a")).estimate.tolist()
+        [2.0, 1.0]
+        """
+        if self.names == names:
+            return self
+        places = {name: at for at, name in enumerate(self.names)}
+        if not len(places) == len(self.names) == len(names) or places.keys() != set(names):
+            return None
+        order = [places[name] for name in names]
+        return replace(
+            self, names=names, estimate=self.estimate[order], variance=self.variance[order]
+        )
 
 
 def coefficients_of(model: Any) -> Coefficients:

@@ -242,7 +242,7 @@ class _Pool:
             with ``params`` and ``bse`` (standard errors), and ``df_resid`` if it has one. Or
             ``(model, X, y)`` with a LinearRegression or LogisticRegression of scikit-learn, and
             what it was fitted to. Or a pair of estimates and variances, as arrays, or by name as
-            dicts or Series of pandas.
+            dicts or Series of pandas. Coefficients are matched by their names.
         imputations : iterable of tables
             The imputed tables, as `GrapeImputer.sample` gives them; one is in memory at a time.
         df_complete : float or None
@@ -281,15 +281,16 @@ class _Pool:
         astray: list[int] = []
         for number, table in enumerate(imputations, start=1):
             model = model_factory(table)
-            coefficients = coefficients_of(model)
+            found = coefficients_of(model)
             if not has_converged(model):
                 astray.append(number)
             if names is None:
-                names = coefficients.names
-            if coefficients.names != names:
+                names = found.names
+            coefficients = found.in_order_of(names)
+            if coefficients is None:
                 raise InputError(
                     f"The model of imputation {number} has other coefficients than the first: "
-                    f"{list(coefficients.names)} instead of {list(names)}. Categories that are "
+                    f"{list(found.names)} instead of {list(names)}. Categories that are "
                     "missing in some imputations make other dummy columns: declare them all."
                 )
             rows.append(coefficients.rows)
