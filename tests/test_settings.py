@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from grapefill.errors import ConfigError
-from grapefill.settings import check_fields, check_word
+from grapefill.settings import check_fields, check_word, draw_seed
 
 Shape = Literal["round", "square"]
 
@@ -155,3 +155,12 @@ class Levels:
 def test_a_hint_it_does_not_know_is_a_mistake_of_ours(config):
     with pytest.raises(TypeError, match="cannot be checked"):
         check_fields(config)
+
+
+def test_seeds():
+    assert draw_seed(7) == np.random.RandomState(7).randint(2**31 - 1)
+    assert draw_seed(np.random.default_rng(7)) == draw_seed(np.random.default_rng(7))
+    assert draw_seed(np.random.default_rng(7)) != draw_seed(np.random.default_rng(8))
+    assert draw_seed(None) != draw_seed(None)
+    with pytest.raises(ConfigError, match="Generator or RandomState of numpy, or None, got 'x'"):
+        draw_seed("x")

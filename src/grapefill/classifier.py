@@ -76,7 +76,7 @@ class GrapeClassifier(ClassifierMixin, GrapePredictor):
         fit that was cut off goes on from there, and ends as if nothing had happened, when it is
         called again with the same table, settings and ``random_state``. A
         `grapefill.training.CheckpointFile` says how often.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         Pass an int for the same result at every call on the same machine; on a GPU up to
         rounding.
 
@@ -129,7 +129,7 @@ class GrapeClassifier(ClassifierMixin, GrapePredictor):
         callbacks: Sequence[Callable[[Progress], None]] | None = None,
         verbose: bool = False,
         checkpoint: str | Path | CheckpointFile | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(
             preset,

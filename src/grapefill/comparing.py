@@ -44,7 +44,7 @@ def compare(
     kinds: Mapping[Any, Kind | str] | None = None,
     missing_values: Any = np.nan,
     callbacks: Sequence[Callable[[Step], None]] | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.Generator | np.random.RandomState | None = None,
 ) -> Comparison:
     """Find out which imputer fills the holes of a table best.
 
@@ -74,7 +74,7 @@ def compare(
         A mark for missing cells, besides NaN, None, NaT, NA and null.
     callbacks : sequence of callable or None, default=None
         Each is called with a `Step` before every filling and at the end.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         Pass an int for the same result at every call, seconds apart. Imputers whose own
         ``random_state`` is None get one that follows from it.
 

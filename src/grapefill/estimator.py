@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from grapefill.errors import ConfigError, GrapefillError, InputError, ModelFileError
 from grapefill.files.model import read_model, write_model
 from grapefill.graph import Cells, choose_layout
-from grapefill.settings import check_word
+from grapefill.settings import check_word, draw_seed
 from grapefill.table import Encoded, Schema, Table
 from grapefill.table.usable import require_observed
 from grapefill.training import History, Preset, ProgressBar, get_preset
@@ -59,7 +58,7 @@ class GrapeEstimator(BaseEstimator):
     layout: Layout
     o_edge: nn.Module | None
     checkpoint: str | Path | CheckpointFile | None
-    random_state: int | np.random.RandomState | None
+    random_state: int | np.random.Generator | np.random.RandomState | None
     device: str
     callbacks: Sequence[Callback] | None
     verbose: bool
@@ -304,8 +303,7 @@ class GrapeEstimator(BaseEstimator):
 
     def _generator(self) -> torch.Generator:
         """Return the source of all randomness of a fit."""
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return torch.Generator().manual_seed(seed)
+        return torch.Generator().manual_seed(draw_seed(self.random_state))
 
     def _train(
         self,

@@ -122,7 +122,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         fit that was cut off goes on from there, and ends as if nothing had happened, when it is
         called again with the same table, settings and ``random_state``. A
         `grapefill.training.CheckpointFile` says how often.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         Pass an int for the same result at every call on the same machine; on a GPU up to
         rounding.
     fill : {"best", "median", "mean", "mode"}, default="best"
@@ -197,7 +197,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         callbacks: Sequence[Callable[[Progress], None]] | None = None,
         verbose: bool = False,
         checkpoint: str | Path | CheckpointFile | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
         fill: Literal["best", "median", "mean", "mode"] = "best",
         constraints: Mapping[Any, Any] | None = None,
         rules: Sequence[str] | None = None,

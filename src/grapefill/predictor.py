@@ -57,7 +57,7 @@ class GrapePredictor(GrapeEstimator):
         callbacks: Sequence[Callable[[Progress], None]] | None = None,
         verbose: bool = False,
         checkpoint: str | Path | CheckpointFile | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> None:
         self.preset = preset
         self.settings = settings

@@ -59,7 +59,7 @@ class GrapeRegressor(RegressorMixin, GrapePredictor):
         fit that was cut off goes on from there, and ends as if nothing had happened, when it is
         called again with the same table, settings and ``random_state``. A
         `grapefill.training.CheckpointFile` says how often.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         Pass an int for the same result at every call on the same machine; on a GPU up to
         rounding.
 

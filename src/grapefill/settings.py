@@ -1,4 +1,4 @@
-"""Checks of settings: whether the fields of a config dataclass hold what their hints promise."""
+"""Checks of settings: fields of config dataclasses, words, and sources of randomness."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 from grapefill.errors import ConfigError
 
 if TYPE_CHECKING:
+    import numpy as np
     from _typeshed import DataclassInstance
 
-__all__ = ["check_fields", "check_word"]
+__all__ = ["check_fields", "check_word", "draw_seed"]
 
 _NOUNS: dict[Any, tuple[str, str]] = {
     int: ("a whole number", "whole numbers"),
@@ -129,3 +130,42 @@ def _describe(hint: Any) -> str:
 
 def _one_of(words: tuple[str, ...]) -> str:
     return "one of " + ", ".join(map(repr, words))
+
+
+def draw_seed(random_state: int | np.random.Generator | np.random.RandomState | None) -> int:
+    """Draw a seed from a source of randomness.
+
+    Parameters
+    ----------
+    random_state : int, Generator, RandomState or None
+        A whole number gives the same seed every time; generators of numpy go on, so that the next
+        seed is another one; None takes what numpy draws from.
+
+    Raises
+    ------
+    ConfigError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draw_seed(3) == draw_seed(3)
+    True
+    >>> random = np.random.default_rng(3)
+    >>> seeds = draw_seed(random), draw_seed(random)
+    >>> seeds[0] == draw_seed(np.random.default_rng(3)), seeds[0] == seeds[1]
+    (True, False)
+    """
+    import numpy as np
+    from sklearn.utils import check_random_state
+
+    most = 2**31 - 1
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(most))
+    try:
+        return int(check_random_state(random_state).randint(most))
+    except ValueError as error:
+        raise ConfigError(
+            "random_state must be a whole number from 0 to 4294967295, a Generator or RandomState "
+            f"of numpy, or None, got {random_state!r}."
+        ) from error

@@ -53,7 +53,7 @@ class SparseImputer(GrapeEstimator):
         Each is called with a `Progress` after every training step.
     verbose : bool, default=False
         Whether to show a progress bar.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         Pass an int for the same result at every call on the same machine.
 
     Attributes
@@ -91,7 +91,7 @@ class SparseImputer(GrapeEstimator):
         device: str = "auto",
         callbacks: Sequence[Callable[[Progress], None]] | None = None,
         verbose: bool = False,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> None:
         self.preset = preset
         self.settings = settings

@@ -45,6 +45,20 @@ def test_the_same_seed_draws_the_same(imputer, holed):
     assert not one.equals(other)
 
 
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState])
+def test_generators_of_numpy(imputer, holed, kind):
+    random = kind(3)
+    one, other = (imputer.sample(holed, 1, random_state=random)[0] for _ in range(2))
+    pd.testing.assert_frame_equal(one, imputer.sample(holed, 1, random_state=kind(3))[0])
+    assert not one.equals(other)
+
+
+@pytest.mark.parametrize("given", ["3", -1, 2.5, np.random.SeedSequence(3)])
+def test_other_sources_of_randomness_are_refused(imputer, holed, given):
+    with pytest.raises(ConfigError, match="random_state must be a whole number"):
+        imputer.sample(holed, 1, random_state=given)
+
+
 def test_a_row_does_not_depend_on_the_rows_behind_it(imputer, holed):
     whole = imputer.sample(holed, 2, random_state=0)[1]
     part = imputer.sample(holed.iloc[:30], 2, random_state=0)[1]

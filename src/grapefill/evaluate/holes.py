@@ -8,7 +8,7 @@ import numpy as np
 
 from grapefill.errors import ConfigError, InputError
 from grapefill.evaluate.masks import MECHANISMS, check_rate, draw_holes
-from grapefill.settings import check_word
+from grapefill.settings import check_word, draw_seed
 from grapefill.table import Kind, Schema, Table
 from grapefill.table.kinds import Form
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from grapefill.table.arrays import FloatArray
 
-__all__ = ["ampute", "draw_seed"]
+__all__ = ["ampute"]
 
 # What the identifier rules turn into passthrough can go missing like any other column.
 _READ_AS = {Form.TEXT: Kind.CATEGORICAL, Form.INTEGER: Kind.ORDINAL}
@@ -31,7 +31,7 @@ def ampute(
     columns: Iterable[Any] | None = None,
     allow_empty_rows: bool = False,
     missing_values: Any = np.nan,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.Generator | np.random.RandomState | None = None,
 ) -> Any:
     """Make holes in a table, for example to see how well they can be filled.
 
@@ -56,7 +56,7 @@ def ampute(
         Whether a row may lose all of its values.
     missing_values : int, float, str, np.nan, None or pandas.NA, default=np.nan
         A mark for cells that are missing already, besides NaN, None, NaT, NA and null.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         Pass an int for the same holes at every call.
 
     Returns
@@ -105,13 +105,6 @@ def ampute(
         seed=draw_seed(random_state),
     )
     return table.emptied({j: np.flatnonzero(mask[:, at]) for at, j in enumerate(places)})
-
-
-def draw_seed(random_state: int | np.random.RandomState | None) -> int:
-    """Turn what scikit-learn takes for a source of randomness into a number."""
-    from sklearn.utils import check_random_state
-
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _named(table: Table, columns: Iterable[Any]) -> list[int]:

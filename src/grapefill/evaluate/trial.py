@@ -12,11 +12,10 @@ import numpy as np
 
 from grapefill.errors import ConfigError, InputError, warn
 from grapefill.evaluate.comparison import Comparison, Record, TriedColumn, rank
-from grapefill.evaluate.holes import draw_seed
 from grapefill.evaluate.masks import MECHANISMS, check_rate, draw_holes
 from grapefill.evaluate.metrics import cell_errors, constant_errors
 from grapefill.evaluate.task import Task
-from grapefill.settings import check_word
+from grapefill.settings import check_word, draw_seed
 from grapefill.table import Scaling, Schema, Table
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def compare_methods(
     kinds: Mapping[Any, Kind | str] | None,
     missing_values: Any,
     callbacks: Sequence[Callable[[Step], None]],
-    random_state: int | np.random.RandomState | None,
+    random_state: int | np.random.Generator | np.random.RandomState | None,
 ) -> Comparison:
     """Compare methods on a table; the parameters are described at `grapefill.compare`."""
     check_word("mechanism", mechanism, MECHANISMS)

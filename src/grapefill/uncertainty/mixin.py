@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
+from grapefill.settings import draw_seed
 from grapefill.table.column import Column
 from grapefill.table.output import stack_tables
 from grapefill.training.fill import Part, predict_holes
@@ -22,7 +23,6 @@ from grapefill.uncertainty.tables import (
     interval_sets,
     ordered_sets,
     require_draws,
-    seed_of,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class UncertaintyMixin:
         X: Any,
         n_imputations: int = 20,
         *,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
         long: bool = False,
     ) -> Any:
         """Draw the missing cells of a table several times, for multiple imputation.
@@ -88,9 +88,10 @@ class UncertaintyMixin:
             A table with the columns seen in fit, as a rule the one at fit.
         n_imputations : int, default=20
             How many tables to draw.
-        random_state : int, RandomState instance or None, default=None
-            Pass an int for the same draws at every call. They belong to the positions of rows: a
-            row gets the same draws whichever rows follow it, and others at another position.
+        random_state : int, Generator, RandomState or None, default=None
+            Pass an int, or a new generator of the same seed, for the same draws at every call.
+            They belong to the positions of rows: a row gets the same draws whichever rows follow
+            it, and others at another position.
         long : bool, default=False
             Whether to put the tables below each other, with columns ``.imp`` and ``.id`` in front
             that count tables and rows from 1, as R's mice does. Arrays of text or dates become
@@ -120,7 +121,7 @@ class UncertaintyMixin:
         X: Any,
         n_imputations: int = 20,
         *,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> Iterator[Any]:
         """Yield the tables of `sample` one after the other, so that one is in memory at a time.
 
@@ -136,7 +137,7 @@ class UncertaintyMixin:
         """
         check_is_fitted(self)
         table, count = self._checked_table(X), check_count(n_imputations)
-        drawn = self._drawn_fills(table, count, seed_of(random_state))
+        drawn = self._drawn_fills(table, count, draw_seed(random_state))
         return (self._output(table, fills) for fills in drawn)
 
     def _drawn_fills(self, table: Table, count: int, seed: int) -> Iterator[dict[int, Fill]]:

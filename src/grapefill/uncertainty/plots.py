@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from grapefill.errors import InputError
+from grapefill.settings import draw_seed
 from grapefill.table import Table
 from grapefill.table.grain import NANOSECONDS
 from grapefill.table.kinds import Form
 from grapefill.uncertainty.cells import Beliefs
 from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid
-from grapefill.uncertainty.tables import check_count, check_coverage, seed_of
+from grapefill.uncertainty.tables import check_count, check_coverage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -245,7 +246,7 @@ def drawn_numbers(
     encoded = imputer.schema_.encode(table, warn=False)
     every = list(range(table.n_columns))
     found: dict[int, tuple[FloatArray, list[FloatArray]]] = {}
-    for fills in imputer._drawn_fills(table, check_count(draws), seed_of(random_state)):
+    for fills in imputer._drawn_fills(table, check_count(draws), draw_seed(random_state)):
         drawn = Table.wrap(table.rebuild(fills, every))
         numbers = imputer.schema_.encode(drawn, warn=False).numbers
         for at in range(numbers.shape[1]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from grapefill.errors import ConfigError, InputError
 from grapefill.table import Kind
@@ -78,11 +77,6 @@ def check_count(n_imputations: Any) -> int:
     if not whole or n_imputations < 1:
         raise ConfigError(f"n_imputations must be at least 1, got {n_imputations!r}.")
     return int(n_imputations)
-
-
-def seed_of(random_state: Any) -> int:
-    """Return where the randomness of draws starts."""
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def collect(schema: Schema, parts: Sequence[Part], values: Callable[[Part, int], Any]) -> Numbers:
