@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from dataclasses import fields
 from types import NoneType, UnionType
@@ -10,10 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 from grapefill.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
     from _typeshed import DataclassInstance
 
-__all__ = ["check_fields", "check_word", "draw_seed"]
+__all__ = ["check_fields", "check_word", "closest_word", "draw_seed"]
+
+# From there on a word is another one misspelt; "nope" and "income" have 0.6 in common.
+ALIKE = 0.65
 
 _NOUNS: dict[Any, tuple[str, str]] = {
     int: ("a whole number", "whole numbers"),
@@ -130,6 +136,18 @@ def _describe(hint: Any) -> str:
 
 def _one_of(words: tuple[str, ...]) -> str:
     return "one of " + ", ".join(map(repr, words))
+
+
+def closest_word(word: str, words: Iterable[str]) -> str | None:
+    """Return the word that was probably meant; None if no one is much like it.
+
+    Examples
+    --------
+    >>> closest_word("incmoe", ["age", "income"]), closest_word("nope", ["age", "income"])
+    ('income', None)
+    """
+    close = difflib.get_close_matches(word, list(words), 1, ALIKE)
+    return close[0] if close else None
 
 
 def draw_seed(random_state: int | np.random.Generator | np.random.RandomState | None) -> int:

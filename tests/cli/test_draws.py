@@ -318,6 +318,7 @@ def test_pool_names_that_are_no_words(cli, german):
         ("Alter ~ kunde", 'write Q("Kunde?").'),
         ("Q('Einkommen (€)') ~ alter", "there is no column 'alter'. Did you mean 'Alter'?"),
         ("Q('Einkommen (€)') ~ Altr", "there is no column 'Altr'. Did you mean 'Alter'?"),
+        ("Q('Einkommen (€)') ~ Matte", "there is no column 'Matte', nor a function of that name."),
         ("Alter ~ sin(Alter)", "there is no column 'sin', nor a function of that name."),
     ],
 )

@@ -81,3 +81,6 @@ def test_ampute_some_columns(cli, houses):
     result = cli("ampute", houses, "--columns", "ara")
     assert result.code == 1
     assert "Did you mean 'area'?" in result.err
+    # Three letters in common, in their order.
+    result = cli("ampute", houses, "--columns", "carpet")
+    assert "which is not there. The columns are 'id', 'area'" in result.err

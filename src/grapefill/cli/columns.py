@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from grapefill.cli.arguments import Columns, read_limits
 from grapefill.errors import ConfigError, InputError, warn
+from grapefill.settings import closest_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -233,10 +233,8 @@ def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> lis
         parts = [text] if text in names else [part.strip() for part in text.split(",")]
         for part in parts:
             if part not in names:
-                close = difflib.get_close_matches(part, names, 1)
-                hint = (
-                    f"Did you mean {close[0]!r}?" if close else f"The columns are {listed(names)}."
-                )
+                close = closest_word(part, names)
+                hint = f"Did you mean {close!r}?" if close else f"The columns are {listed(names)}."
                 raise InputError(f"{option} names the column {part!r}, which is not there. {hint}")
             found.append(part)
     return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import keyword
 import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from grapefill.cli.columns import listed
+from grapefill.settings import closest_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,5 +90,5 @@ def _nearest(name: str, columns: Sequence[str]) -> str | None:
         if name.lower() in re.split(r"\W+", column.lower()):
             return column
     lowered = {column.lower(): column for column in columns}
-    close = difflib.get_close_matches(name.lower(), list(lowered), 1)
-    return lowered[close[0]] if close else None
+    close = closest_word(name.lower(), lowered)
+    return None if close is None else lowered[close]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import cos, pi
 from types import MappingProxyType
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from grapefill.errors import ConfigError
 from grapefill.factors.config import FactorConfig
 from grapefill.nn.config import NetworkConfig
-from grapefill.settings import check_fields, check_word
+from grapefill.settings import check_fields, check_word, closest_word
 from grapefill.trees.config import ForestConfig
 
 if TYPE_CHECKING:
@@ -180,9 +179,9 @@ class Preset:
         names: set[str] = set().union(*known)
         unknown = sorted(set(settings) - names)
         if unknown:
-            close = difflib.get_close_matches(unknown[0], sorted(names), 1)
+            close = closest_word(unknown[0], sorted(names))
             listed = f"The settings are: {', '.join(sorted(names))}."
-            advice = f"Did you mean {close[0]!r}?" if close else listed
+            advice = f"Did you mean {close!r}?" if close else listed
             raise ConfigError(f"Unknown setting {unknown[0]!r}. {advice}")
         return Preset(
             *(
