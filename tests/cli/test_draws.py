@@ -309,6 +309,46 @@ def test_pool_names_that_are_no_words(cli, german):
     assert "The column 'Kunde?', which is to be predicted, holds no numbers." in result.err
 
 
+@pytest.fixture
+def owners(tmp_path):
+    """Draws with columns of yes and no, as text."""
+    random = np.random.default_rng(0)
+    for draw in (1, 2, 3):
+        rows = [
+            f"{random.normal():.3f},{random.normal():.3f},{random.choice(['yes', 'no'])},"
+            f"{random.choice(['Y', 'N'])},{random.choice(['true', 'false'])}"
+            for _ in range(60)
+        ]
+        text = "\n".join(["score,area,owner,pays rent,new", *rows]) + "\n"
+        (tmp_path / f"imputation-{draw}.csv").write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("formula", "terms"),
+    [
+        ("score ~ owner", ["Intercept", "owner[T.yes]"]),
+        ("score ~ C(owner)", ["Intercept", "C(owner)[T.yes]"]),
+        ("score ~ 0 + owner", ["owner[no]", "owner[yes]"]),
+        ("score ~ owner:area", ["Intercept", "owner[no]:area", "owner[yes]:area"]),
+        ("score ~ C(owner, Treatment(True))", ["Intercept", "C(owner, Treatment(True))[T.no]"]),
+        ("score ~ Q('pays rent')", ["Intercept", "Q('pays rent')[T.Y]"]),
+        ("score ~ new", ["Intercept", "new[T.True]"]),
+        ("score ~ I(owner * area)", ["Intercept", "I(owner * area)"]),
+    ],
+)
+def test_pool_has_the_words_of_the_file(cli, owners, formula, terms):
+    result = cli("pool", owners, "--formula", formula)
+    assert result.code == 0, result.err
+    lines = [line for line in result.out.splitlines()[1:] if line]
+    assert [line.split("  ")[0] for line in lines[: len(terms)]] == terms
+
+
+def test_pool_says_which_word_counts(cli, owners):
+    result = cli("pool", owners, "--formula", "owner ~ score", "--family", "logistic")
+    assert "Of the column 'owner', yes counts as 1." in result.err
+
+
 @pytest.mark.parametrize(
     ("formula", "advice"),
     [

@@ -12,9 +12,9 @@ from grapefill.cli.columns import listed
 from grapefill.settings import closest_word
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["as_term", "column_of", "explain"]
+__all__ = ["as_term", "column_of", "explain", "in_words"]
 
 # How a formula writes a name that is no word, and how patsy calls one that is not there.
 QUOTED = re.compile(r"""Q\(\s*((?:"(?:[^"\\]|\\.)*")|(?:'(?:[^'\\]|\\.)*'))\s*\)""")
@@ -45,6 +45,30 @@ def as_term(name: str) -> str:
         return name
     quoted = f'"{name}"' if not set('"\\') & set(name) and name.isprintable() else repr(name)
     return f"Q({quoted})"
+
+
+def in_words(term: str, words: Mapping[str, tuple[str, str]]) -> str:
+    """Return a term of a fitted formula with the words that a file has for true and false.
+
+    Parameters
+    ----------
+    term : str
+        The term.
+    words : dict of str to (str, str)
+        By column, the words for true and false.
+
+    Examples
+    --------
+    >>> in_words("C(owner)[T.True]:area", {"owner": ("yes", "no")})
+    'C(owner)[T.yes]:area'
+    """
+    for name, (true, false) in words.items():
+        spellings = (as_term(name), f"Q({name!r})", f'Q("{name}")', name)
+        spelt = "|".join(map(re.escape, spellings))
+        factor = rf"(?<![\w.])(?:{spelt}|C\((?:{spelt})(?:,[^\[\]]*)?\))\[(?:[TS]\.)?"
+        for value, word in (("True", true), ("False", false)):
+            term = re.sub(rf"({factor}){value}\]", rf"\g<1>{word}]", term)
+    return term
 
 
 def explain(error: Exception, formula: str, columns: Sequence[str]) -> str:

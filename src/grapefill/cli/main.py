@@ -14,7 +14,6 @@ from grapefill._version import __version__
 from grapefill.cli.apply import EXAMPLES as APPLY_EXAMPLES
 from grapefill.cli.apply import apply
 from grapefill.cli.demo import demo
-from grapefill.cli.draws import POOL_EXAMPLES, pool
 from grapefill.cli.evaluate import (
     AMPUTE_EXAMPLES,
     COMPARE_EXAMPLES,
@@ -25,6 +24,7 @@ from grapefill.cli.evaluate import (
 )
 from grapefill.cli.impute import EXAMPLES as IMPUTE_EXAMPLES
 from grapefill.cli.impute import FIT_EXAMPLES, fit, impute
+from grapefill.cli.pooling import POOL_EXAMPLES, pool
 from grapefill.cli.predict import EXAMPLES as PREDICT_EXAMPLES
 from grapefill.cli.predict import predict
 from grapefill.cli.terminal import Terminal, in_words_of_the_command_line
