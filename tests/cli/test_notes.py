@@ -52,6 +52,43 @@ def test_large_marks_have_no_one_spelling(cli, make_csv):
     assert "add --na 99999999;" in notes
 
 
+@pytest.fixture
+def ticked(make_csv):
+    """A table with two boxes to tick, and a column that is known to have one value."""
+    rows = [
+        [str(k), "x" if k % 3 else "", "Yes" if k % 2 else "", "DE" if k else "", "1"]
+        for k in range(50)
+    ]
+    return make_csv("ticked.csv", rows, ["n", "has car", "has_dog", "country", "one"])
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("impute", "{path}", "-o", "{out}"),
+        ("fit", "{path}", "--model", "{out}"),
+        ("predict", "{path}", "{path}", "--target", "n", "-o", "{out}"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_boxes_that_are_ticked_or_empty(cli, ticked, tmp_path, command):
+    given = [word.format(path=ticked, out=tmp_path / "out.csv") for word in command]
+    notes = cli(*given).err
+    assert "Columns 'has car' ('x'), 'has_dog' ('Yes') have only one value each; an empty" in notes
+    assert "add --ignore 'has car,has_dog' to leave them as they are." in notes
+    if command[0] != "predict":
+        notes = cli(*given, "--ignore", "has_dog").err
+        assert "Column 'has car' has only the value 'x'; an empty cell may mean no." in notes
+        assert "only" not in cli(*given, "--ignore", "has car,has_dog").err
+
+
+def test_describe_tells_of_boxes(cli, ticked):
+    remarks = cli("describe", ticked).out.partition("Remarks")[2].partition("Patterns")[0]
+    assert remarks.count("has the same value in all observed cells; an empty cell may mean no") == 2
+    assert remarks.count("has the same value in all observed cells") == 4
+
+
 @pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize("command", ["impute", "describe"])
 def test_rows_without_any_value(cli, make_csv, command):

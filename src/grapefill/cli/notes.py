@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from grapefill.cli.terminal import as_option
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from grapefill.evaluate import Description
     from grapefill.files import TableFile
 
-__all__ = ["note_blank_rows", "note_sentinels", "without_told"]
+__all__ = ["note_blank_rows", "note_sentinels", "note_ticks", "without_told"]
 
 # Columns that a note names one by one.
 MOST_COLUMNS = 10
@@ -62,7 +64,7 @@ def note_sentinels(table: Any, plan: Plan, terminal: Terminal) -> None:
     from grapefill.evaluate.remarks import LONG, find_sentinels, plain_number
     from grapefill.table import Table
 
-    used = [name for name in table.column_names if plan.kinds.get(name) != "passthrough"]
+    used = _used(table, plan)
     if not used:
         return
     found: defaultdict[float, list[tuple[str, int]]] = defaultdict(list)
@@ -76,6 +78,45 @@ def note_sentinels(table: Any, plan: Plan, terminal: Terminal) -> None:
             f"{text} stands far from all other numbers of {_places(places)}, and may mean missing. "
             f"If so, add {option}; otherwise it is learned as a number."
         )
+
+
+def note_ticks(file: TableFile, table: Any, plan: Plan, terminal: Terminal) -> None:
+    """Tell of columns with one value, such as a tick, whose empty cells may mean no.
+
+    Parameters
+    ----------
+    file : TableFile
+        What was read.
+    table : pyarrow.Table
+        What is to be learned from.
+    plan : Plan
+        Columns that it leaves out are not looked at.
+    terminal : Terminal
+        Where to show notes.
+    """
+    from grapefill.evaluate.remarks import Values
+    from grapefill.evaluate.words import is_tick
+    from grapefill.table import Table
+
+    used = _used(table, plan)
+    if not used:
+        return
+    wrapped = Table.wrap(table.select(used))
+    columns = ((name, Values(wrapped.cells(j))) for j, name in enumerate(used))
+    ticks = {name: _as_in_file(file, name, v.values[0]) for name, v in columns if is_tick(v)}
+    if not ticks:
+        return
+    option = as_option("--ignore", list(ticks))
+    if len(ticks) == 1:
+        (name,) = ticks
+        what, them = f"Column {name!r} has only the value {ticks[name]}", "it as it is"
+    else:
+        shown = [f"{name!r} ({value})" for name, value in ticks.items()]
+        what, them = f"Columns {_some(shown)} have only one value each", "them as they are"
+    terminal.note(
+        f"{what}; an empty cell may mean no. If so, write another value there, or add {option} to "
+        f"leave {them}."
+    )
 
 
 def without_told(found: Description, terminal: Terminal) -> Description:
@@ -106,13 +147,27 @@ def without_told(found: Description, terminal: Terminal) -> Description:
     return replace(found, columns=columns)
 
 
+def _used(table: Any, plan: Plan) -> list[str]:
+    """Return the columns that are learned from."""
+    return [name for name in table.column_names if plan.kinds.get(name) != "passthrough"]
+
+
+def _as_in_file(file: TableFile, name: str, value: Any) -> str:
+    """Return a text, or the number 1, as a file has it."""
+    if isinstance(value, str):
+        return repr(value)
+    shape = file.formats.get(name)
+    return repr(shape.words[0]) if shape is not None and shape.family == "boolean" else "1"
+
+
 def _places(places: Sequence[tuple[str, int]]) -> str:
     """Return columns, and how many of their cells are meant."""
-    shown = [
-        f"{name!r} ({count:,} cell{'s' if count > 1 else ''})"
-        for name, count in places[:MOST_COLUMNS]
-    ]
-    left = len(places) - len(shown)
-    return ("column " if len(places) == 1 else "columns ") + ", ".join(
-        [*shown, f"and {left:,} more"] if left else shown
-    )
+    shown = [f"{name!r} ({count:,} cell{'s' if count > 1 else ''})" for name, count in places]
+    return ("column " if len(places) == 1 else "columns ") + _some(shown)
+
+
+def _some(shown: Sequence[str]) -> str:
+    """Return the first of many things, and how many are left."""
+    left = len(shown) - MOST_COLUMNS
+    first = shown[:MOST_COLUMNS]
+    return ", ".join([*first, f"and {left:,} more"] if left > 0 else first)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.evaluate.text import counted
+from grapefill.evaluate.words import is_tick
 from grapefill.table.infer import MINIMUM_FOR_IDENTIFIER, first_infinity
 from grapefill.table.kinds import Form
 from grapefill.table.text import some_of
@@ -132,7 +133,8 @@ def _remarks(column: Column, values: Values) -> Iterator[Remark]:
         return
     if values.distinct == 1:
         if values.observed > 1:
-            yield Remark("constant", "has the same value in all observed cells")
+            no = "; an empty cell may mean no" if is_tick(values) else ""
+            yield Remark("constant", f"has the same value in all observed cells{no}")
         return
     form = values.cells.storage.form
     if form in (Form.TEXT, Form.CATEGORY):

@@ -1,0 +1,38 @@
+"""Values of a column that may not mean what they say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grapefill.table.kinds import Form
+
+if TYPE_CHECKING:
+    from grapefill.evaluate.remarks import Values
+
+__all__ = ["is_tick"]
+
+# What people write into a box that applies, and leave empty where it does not.
+_TICKS = {
+    *("x", "✓", "✔", "☑", "+", "1", "y", "yes", "t", "true", "on", "ok", "checked"),
+    *("j", "ja", "wahr", "oui", "vrai", "si", "sí", "sim"),
+}
+# Another text alone is taken for such a tick if so many cells are empty.
+_MANY_EMPTY = 0.1
+
+
+def is_tick(values: Values) -> bool:
+    """Whether a column has one value and empty cells, which may mean no instead of missing.
+
+    Parameters
+    ----------
+    values : Values
+        The observed cells of the column.
+    """
+    rows, form = len(values.cells.missing), values.cells.storage.form
+    if values.distinct != 1 or values.observed == rows:
+        return False
+    if form not in (Form.TEXT, Form.CATEGORY):
+        return form.is_numeric and bool(values.values[0] == 1)
+    if str(values.values[0]).strip().lower() in _TICKS:
+        return True
+    return values.observed > 1 and rows - values.observed >= _MANY_EMPTY * rows
