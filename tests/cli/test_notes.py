@@ -52,6 +52,41 @@ def test_large_marks_have_no_one_spelling(cli, make_csv):
     assert "add --na 99999999;" in notes
 
 
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("impute", "{path}", "-o", "{out}"),
+        ("fit", "{path}", "--model", "{out}"),
+        ("predict", "{path}", "{path}", "--target", "n", "-o", "{out}"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_words_that_may_mean_missing(cli, make_csv, tmp_path, command):
+    towns = ["Ulm", "Bonn", "Unknown", "", "N.A."]
+    wants = ["yes", "no", "maybe", "Prefer not to say", "Don\u2019t know", "Unknown", "-"]
+    rows = [[str(k), towns[k % 5], wants[k % 7]] for k in range(70)]
+    path = make_csv("words.csv", rows, ["n", "town", "wants"])
+    given = [word.format(path=path, out=tmp_path / "out.csv") for word in command]
+    notes = cli(*given).err
+    assert "'Unknown' in columns 'town' (14 cells), 'wants' (10 cells), " in notes
+    assert " and 'Prefer not to say' in column 'wants' (10 cells) may mean missing." in notes
+    assert "add --na N.A. --na Unknown --na 'Don\u2019t know' --na 'Prefer not to say';" in notes
+    assert "--na -;" not in notes
+    less = cli(*given, *("--na=Unknown", "--na=N.A.", "--na=Don\u2019t know")).err
+    assert "Note: 'Prefer not to say' in column 'wants' (10 cells) may mean missing." in less
+    assert "otherwise it is learned" in less
+    assert "may mean missing" not in cli(*given, "--only-na").err
+
+
+@pytest.mark.usefixtures("untrained")
+def test_words_that_are_levels_or_free_text(cli, make_csv):
+    rows = [[["none", "some", "much"][k % 3], f"text {k}" if k else "none"] for k in range(60)]
+    path = make_csv("levels.csv", rows, ["pain", "remark"])
+    assert "'none' in column 'pain' (20 cells) may mean missing" in cli("impute", path).err
+    assert "mean missing" not in cli("impute", path, "--ordinal", "pain=none,some,much").err
+
+
 @pytest.fixture
 def ticked(make_csv):
     """A table with two boxes to tick, and a column that is known to have one value."""

@@ -220,3 +220,16 @@ def test_any_table_is_described_or_refused_in_words(rows: list[list[Any]]) -> No
 def test_one_is_not_many() -> None:
     table = pd.DataFrame({"x": [1.0, np.nan, np.nan], "y": [1.0, 2.0, np.nan]})
     assert "; 1 row (33.3%) is complete." in str(describe(table))
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("Prefer not to say", "DON'T KNOW", "Don\u2019t know", "dont know", "no answer"),
+        *("Refused", "Not applicable", "not stated", "N.A.", "Unknown"),
+    ],
+)
+def test_words_for_missing(word: str) -> None:
+    (remark,) = describe(pd.DataFrame({"answer": ["yes", "no", word] * 5}))["answer"].remarks
+    assert remark.code == "sentinel"
+    assert remark.text.endswith("in 5 cells, which may mean missing")

@@ -19,7 +19,7 @@ from grapefill.cli.draws import (
     write_draws,
     write_interval,
 )
-from grapefill.cli.notes import note_blank_rows, note_sentinels, note_ticks
+from grapefill.cli.notes import note_blank_rows, note_sentinels, note_ticks, note_words
 from grapefill.cli.stream import apply_to_folder, open_source, plan_run, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
@@ -259,6 +259,8 @@ def _open(
     table = plan.prepare(file)
     note_blank_rows(file, terminal)
     note_sentinels(table, plan, terminal)
+    if not reading.only_na:
+        note_words(table, plan, terminal)
     note_ticks(file, table, plan, terminal)
     return file, plan, table
 

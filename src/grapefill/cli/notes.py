@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grapefill.cli.terminal import as_option
+from grapefill.evaluate.text import join_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from grapefill.cli.columns import Plan
     from grapefill.cli.terminal import Terminal
     from grapefill.evaluate import Description
+    from grapefill.evaluate.remarks import Values
     from grapefill.files import TableFile
 
-__all__ = ["note_blank_rows", "note_sentinels", "note_ticks", "without_told"]
+__all__ = ["note_blank_rows", "note_sentinels", "note_ticks", "note_words", "without_told"]
 
 # Columns that a note names one by one.
 MOST_COLUMNS = 10
@@ -94,16 +97,13 @@ def note_ticks(file: TableFile, table: Any, plan: Plan, terminal: Terminal) -> N
     terminal : Terminal
         Where to show notes.
     """
-    from grapefill.evaluate.remarks import Values
     from grapefill.evaluate.words import is_tick
-    from grapefill.table import Table
 
-    used = _used(table, plan)
-    if not used:
-        return
-    wrapped = Table.wrap(table.select(used))
-    columns = ((name, Values(wrapped.cells(j))) for j, name in enumerate(used))
-    ticks = {name: _as_in_file(file, name, v.values[0]) for name, v in columns if is_tick(v)}
+    ticks = {
+        name: _as_in_file(file, name, values.values[0])
+        for name, values in _values(table, plan)
+        if is_tick(values)
+    }
     if not ticks:
         return
     option = as_option("--ignore", list(ticks))
@@ -119,6 +119,37 @@ def note_ticks(file: TableFile, table: Any, plan: Plan, terminal: Terminal) -> N
     )
 
 
+def note_words(table: Any, plan: Plan, terminal: Terminal) -> None:
+    """Tell of words such as 'Unknown' that may stand for missing cells.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        What is to be learned from.
+    plan : Plan
+        Columns that it leaves out are not looked at.
+    terminal : Terminal
+        Where to show notes.
+    """
+    from grapefill.evaluate.words import words_for_missing
+
+    found: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    for name, values in _categories(table, plan):
+        for at in words_for_missing(values):
+            word = str(values.values[at])
+            if not _is_told(name, repr(word), terminal):
+                found[word].append((name, int(values.counts[at])))
+    if not found:
+        return
+    shown = [f"{word!r} in {_places(places)}" for word, places in found.items()]
+    options = " ".join(f"--na {shlex.quote(word)}" for word in found)
+    is_, it = ("is", "it") if len(found) == 1 else ("are", "they")
+    terminal.note(
+        f"{join_words(shown)} may mean missing. If so, add {options}; otherwise {it} {is_} learned "
+        "and filled in like any other word."
+    )
+
+
 def without_told(found: Description, terminal: Terminal) -> Description:
     """Return a description without the remarks that notes on reading the file have made."""
 
@@ -129,9 +160,7 @@ def without_told(found: Description, terminal: Terminal) -> Description:
                 for words in ("is text, since its numbers", "holds numbers, but")
             )
         mark = text.partition(" in ")[0].removeprefix("has ")
-        return code == "sentinel" and terminal.has_told(
-            f"{name!r} (", f"so that {mark} is taken for a value"
-        )
+        return code == "sentinel" and _is_told(name, mark, terminal)
 
     columns = tuple(
         replace(
@@ -145,6 +174,35 @@ def without_told(found: Description, terminal: Terminal) -> Description:
         for column in found.columns
     )
     return replace(found, columns=columns)
+
+
+def _is_told(name: str, mark: str, terminal: Terminal) -> bool:
+    """Whether a note on reading the file has named a mark such as '-', as Python writes it."""
+    return terminal.has_told(f"{name!r} (", f"so that {mark} is taken for a value")
+
+
+def _values(table: Any, plan: Plan) -> Iterator[tuple[str, Values]]:
+    """Yield the columns that are learned from, and the values of each."""
+    from grapefill.evaluate.remarks import Values
+    from grapefill.table import Table
+
+    if used := _used(table, plan):
+        wrapped = Table.wrap(table.select(used))
+        yield from ((name, Values(wrapped.cells(j))) for j, name in enumerate(used))
+
+
+def _categories(table: Any, plan: Plan) -> Iterator[tuple[str, Values]]:
+    """Yield the columns of words that are learned from, without those whose levels are named."""
+    from grapefill.table.infer import is_free_text
+    from grapefill.table.kinds import Form
+
+    for name, values in _values(table, plan):
+        form = values.cells.storage.form
+        if form not in (Form.TEXT, Form.CATEGORY) or name in plan.levels or not values.distinct:
+            continue
+        named = name in plan.kinds or form is Form.CATEGORY
+        if named or not is_free_text(values.observed, values.distinct):
+            yield name, values
 
 
 def _used(table: Any, plan: Plan) -> list[str]:

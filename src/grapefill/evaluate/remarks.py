@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.evaluate.text import counted
-from grapefill.evaluate.words import is_tick
+from grapefill.evaluate.words import is_tick, words_for_missing
 from grapefill.table.infer import MINIMUM_FOR_IDENTIFIER, first_infinity
 from grapefill.table.kinds import Form
 from grapefill.table.text import some_of
@@ -42,10 +42,6 @@ _NUMBER = re.compile(
     re.VERBOSE,
 )
 _LEADING_ZERO = re.compile(r"0\d+")
-_NO_VALUE = {
-    *("", "-", "--", "?", ".", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "nil"),
-    *("missing", "unknown", "not available"),
-}
 _ARTICLES = {
     "identifier": "an identifier",
     "free text or identifier": "free text or an identifier",
@@ -150,7 +146,7 @@ def _remarks(column: Column, values: Values) -> Iterator[Remark]:
 
 def _remarks_on_text(column: Column, values: Values) -> Iterator[Remark]:
     texts = [str(value).strip() for value in values.values]
-    blank = [at for at, text in enumerate(texts) if text.lower() in _NO_VALUE]
+    blank = words_for_missing(values)
     for at in blank:
         cells = counted(int(values.counts[at]), "cell")
         yield Remark("sentinel", f"has {values.values[at]!r} in {cells}, which may mean missing")

@@ -9,7 +9,14 @@ from grapefill.table.kinds import Form
 if TYPE_CHECKING:
     from grapefill.evaluate.remarks import Values
 
-__all__ = ["is_tick"]
+__all__ = ["is_tick", "words_for_missing"]
+
+# In lower case, with plain apostrophes.
+_NO_VALUE = {
+    *("", "-", "--", "?", ".", "na", "n/a", "n.a.", "n.a", "#n/a", "nan", "null", "none", "nil"),
+    *("missing", "unknown", "not available", "not applicable", "not stated", "not known"),
+    *("don't know", "dont know", "do not know", "no answer", "prefer not to say", "refused"),
+}
 
 # What people write into a box that applies, and leave empty where it does not.
 _TICKS = {
@@ -36,3 +43,15 @@ def is_tick(values: Values) -> bool:
     if str(values.values[0]).strip().lower() in _TICKS:
         return True
     return values.observed > 1 and rows - values.observed >= _MANY_EMPTY * rows
+
+
+def words_for_missing(values: Values) -> list[int]:
+    """Return which values of a column of text may stand for missing cells, in any case.
+
+    Parameters
+    ----------
+    values : Values
+        The observed cells of the column.
+    """
+    plain = (str(value).strip().lower().replace("\u2019", "'") for value in values.values)
+    return [at for at, text in enumerate(plain) if text in _NO_VALUE]
