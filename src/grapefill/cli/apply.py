@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from grapefill.cli.arguments import File, Output, Ray, Reading, Running
 from grapefill.cli.columns import Plan, select_columns
 from grapefill.cli.impute import fill, show_result
-from grapefill.cli.notes import note_blank_rows
+from grapefill.cli.notes import note_rows
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 from grapefill.errors import InputError
@@ -117,7 +117,7 @@ def apply(
         return
     file = open_table(data, reading, types, terminal)
     file.check_target(output)
-    note_blank_rows(file, terminal)
+    note_rows(file, terminal)
     table = select_columns(estimator, plan.prepare(file), file.name)
     filled = file.as_written(fill(estimator, plan, table, terminal))
     file.write(output, filled, overwrite=running.overwrite)

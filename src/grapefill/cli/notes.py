@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from grapefill.evaluate.remarks import Values
     from grapefill.files import TableFile
 
-__all__ = ["note_blank_rows", "note_sentinels", "note_ticks", "note_words", "without_told"]
+__all__ = ["note_rows", "note_sentinels", "note_ticks", "note_words", "without_told"]
 
 # Columns that a note names one by one.
 MOST_COLUMNS = 10
@@ -27,7 +27,46 @@ MOST_COLUMNS = 10
 MOST_ROWS = 3
 
 
-def note_blank_rows(file: TableFile, terminal: Terminal) -> None:
+def note_rows(file: TableFile, terminal: Terminal) -> None:
+    """Tell of rows that may be none: blank lines, and remarks below the table.
+
+    Parameters
+    ----------
+    file : TableFile
+        What was read.
+    terminal : Terminal
+        Where to show notes.
+    """
+    _note_blank_rows(file, terminal)
+    _note_footer(file, terminal)
+
+
+def _note_footer(file: TableFile, terminal: Terminal) -> None:
+    """Tell of last rows with nothing but a remark such as 'Source: ERP' in the first column."""
+    from grapefill.files.cells.lines import MOST_LINES, is_footer
+
+    frame = file.frame
+    if frame.num_columns < 2 or terminal.has_told("looks like a footer"):
+        return
+    rows: list[int] = []
+    for row in range(frame.num_rows - 1, max(frame.num_rows - 1 - MOST_LINES, -1), -1):
+        first, *others = (column[row].as_py() for column in frame.columns)
+        if not isinstance(first, str) or not is_footer(first):
+            break
+        if any(other is not None for other in others):
+            break
+        rows.insert(0, row)
+    if rows:
+        text = frame.column(0)[rows[-1]].as_py()
+        places = join_words([file.where(row) for row in rows]).capitalize()
+        look, it = ("looks", "it") if len(rows) == 1 else ("look", "them")
+        terminal.note(
+            f"{places} of {file.name}, at the end, {look} like a footer: there is {text!r} and "
+            f"nothing else. Delete {it}, in a copy; otherwise the rest is filled in."
+        )
+
+
+def _note_blank_rows(file: TableFile, terminal: Terminal) -> None:
     """Tell of rows without any value, as spreadsheets leave behind."""
     from grapefill.files.changes import find_missing
 
@@ -155,7 +194,7 @@ def without_told(found: Description, terminal: Terminal) -> Description:
 
     def is_told(name: str, code: str, text: str) -> bool:
         if code == "numbers_as_text":
-            return any(
+            return terminal.has_told(f"{name!r}", "in columns of numbers") or any(
                 terminal.has_told(f"Column {name!r} of ", words)
                 for words in ("is text, since its numbers", "holds numbers, but")
             )

@@ -252,6 +252,7 @@ class ExcelFile(TableFile):
             decimal=self.options.decimal,
             day_first=self.options.day_first,
             usual_marks=self.options.usual_na,
+            whole=len(names) == len(self.names),
         )
         read = iter(read_columns(names, texts, context))
         return [next(read) if column is None else column for column in columns]

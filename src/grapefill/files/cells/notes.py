@@ -12,6 +12,7 @@ import numpy as np
 
 from grapefill.errors import warn
 from grapefill.files.cells.dates import guess_layouts, read_dates
+from grapefill.files.cells.lines import Mixture
 from grapefill.files.cells.numbers import STYLES
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ _TIMES = _Form(
 )
 
 
-def warn_of_meaning(column: TextColumn, file: str, where: Callable[[int], str]) -> None:
+def warn_of_meaning(column: TextColumn, file: str, where: Callable[[int], str]) -> Mixture | None:
     """Warn if a column of text seems to hold numbers or dates.
 
     Parameters
@@ -133,6 +134,12 @@ def warn_of_meaning(column: TextColumn, file: str, where: Callable[[int], str]) 
         What to call the file.
     where : callable
         Returns for a row what to call it.
+
+    Returns
+    -------
+    Mixture or None
+        What else is among its numbers or dates, of which there is no warning yet: other columns
+        may have it in the same line.
     """
     title = f"Column {column.name!r} of {file}"
     forms = {text: _form_of(text) for text in set(column.sample)}
@@ -146,7 +153,8 @@ def warn_of_meaning(column: TextColumn, file: str, where: Callable[[int], str]) 
         found = _places(column, "time", forms, _TIMES.pattern, where)
         warn(f"{title} is text, since it holds times of day: {found}. {_TIMES.advice}")
     else:
-        _warn_of_mixture(column, title, where)
+        return _find_mixture(column, title, where)
+    return None
 
 
 def _form_of(text: str) -> str | None:
@@ -210,31 +218,30 @@ def _places(
     return f"{where(row)} has {column.texts[row].as_py()!r}{more if others else ''}"
 
 
-def _warn_of_mixture(column: TextColumn, title: str, where: Callable[[int], str]) -> None:
-    """Warn of some other text among numbers or dates."""
+def _find_mixture(column: TextColumn, title: str, where: Callable[[int], str]) -> Mixture | None:
+    """Return some other text among numbers or dates; warn of dates in several layouts."""
     if column.almost is None:
-        return
+        return None
     what, unread = column.almost
     marks = column.where_in(column.marks)
     bad = unread & ~marks
     good = pc.is_valid(column.texts).to_numpy() & ~unread & ~marks
     if not bad.any() or not good.any():
-        return
-    row, others = int(np.flatnonzero(bad)[0]), int(bad.sum()) - 1
+        return None
+    rows = np.flatnonzero(bad)
+    row, others = int(rows[0]), len(rows) - 1
     text = column.texts[row].as_py()
-    more = f" and {others:,} other cell{'s' if others > 1 else ''}" if others else ""
     if what == "dates" and _are_dates(column.texts.filter(pa.array(bad))):
         first = int(np.flatnonzero(good)[0])
+        more = f" and {others:,} other cell{'s' if others > 1 else ''}" if others else ""
         warn(
             f"{title} is text, since it has dates in more than one layout: {where(first)} has "
             f"{column.texts[first].as_py()!r}, but {where(row)} has {text!r}{more}. Write all of "
             "them in one layout."
         )
-    elif bad.sum() <= (1 - MOSTLY) * column.observed:
-        warn(
-            f"{title} holds {what}, but {where(row)} has {text!r}{more}, so it is read as text. "
-            f"Name it as a mark for missing, na={text!r}, if it stands for a missing cell."
-        )
+        return None
+    few = len(rows) <= (1 - MOSTLY) * column.observed
+    return Mixture(column.name, what, rows, text) if few else None
 
 
 def _are_dates(texts: Any) -> bool:

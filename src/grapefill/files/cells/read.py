@@ -29,6 +29,7 @@ import numpy as np
 from grapefill.errors import InputError, warn
 from grapefill.files.cells.dates import guess_layouts, read_dates, type_of, usual_offset
 from grapefill.files.cells.formats import ColumnFormat
+from grapefill.files.cells.lines import Mixture, warn_of_mixtures
 from grapefill.files.cells.marks import AMONG_NUMBERS
 from grapefill.files.cells.notes import (
     MOSTLY,
@@ -74,6 +75,8 @@ class Context:
         Whether semicolons separate the cells, as where the comma is the decimal mark.
     usual_marks : bool
         Whether texts like ``-`` among numbers stand for missing cells.
+    whole : bool
+        Whether the file has no columns but those that are read.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Context:
     day_first: bool | None = None
     semicolons: bool = False
     usual_marks: bool = True
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -125,11 +129,21 @@ def read_columns(names: Sequence[str], texts: list[Any], context: Context) -> li
     """
     columns: list[list[TypedColumn]] = []
     marked: dict[str, Counter[str]] = {}
+    mixtures: list[Mixture] = []
+    rows = len(texts[0]) if texts else 0
     for j, name in enumerate(names):
         reader = _Reader(name, texts[j], context)
         columns.append(reader.read())
         marked[name] = reader.marked
+        if reader.mixture is not None:
+            mixtures.append(reader.mixture)
         texts[j] = None
+
+    def is_alone(row: int) -> bool:
+        there = sum(choices[0].values[row].is_valid for choices in columns)
+        return context.whole and len(columns) > 1 and there == 1
+
+    warn_of_mixtures(mixtures, rows, context.name, context.where, is_alone)
     warn_of_marks(marked, context.name)
     return _resolve(names, columns, context)
 
@@ -191,6 +205,7 @@ class _Reader:
         self.almost: tuple[str, npt.NDArray[np.bool_]] | None = None
         # Texts among words that may stand for a missing cell.
         self.marked: Counter[str] = Counter()
+        self.mixture: Mixture | None = None
 
     def read(self) -> list[TypedColumn]:
         expected = self.context.expected.get(self.name)
@@ -216,7 +231,7 @@ class _Reader:
         column = TextColumn(
             self.name, self.texts, self.sample, self.observed, self.almost, self.marks
         )
-        warn_of_meaning(column, self.context.name, self.context.where)
+        self.mixture = warn_of_meaning(column, self.context.name, self.context.where)
         self.marked = count_marks(column)
 
     def _has_only_marks(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.errors import InputError, OutputError, warn
+from grapefill.files.cells.lines import MOST_LINES
 from grapefill.files.cells.marks import DOUBTFUL, spellings
 from grapefill.files.cells.read import Context, read_columns
 from grapefill.files.cells.write import write_plain, write_values
@@ -18,8 +19,9 @@ from grapefill.files.table_file import TableFile
 from grapefill.files.text.encoding import to_utf8
 from grapefill.files.text.padding import Padding
 from grapefill.files.text.sniff import find_dialect, find_start
-from grapefill.files.text.splice import splice
+from grapefill.files.text.splice import Order, splice
 from grapefill.files.text.texts import column_texts, flat_texts
+from grapefill.files.text.title import find_names
 from grapefill.files.text.tokens import BLOCK, Tokenizer
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from grapefill.files.changes import Changes
     from grapefill.files.options import ReadOptions
     from grapefill.files.places import Place
-    from grapefill.files.text.tokens import Bools, Integers, Rows
+    from grapefill.files.text.tokens import Bools, Rows
 
 __all__ = ["DelimitedFile"]
 
@@ -66,6 +68,7 @@ class DelimitedFile(TableFile):
         self.header = options.header
         self.names = self._read_names()
         texts = self._read_texts(options)
+        self._refuse_title(texts)
         context = Context(
             self.name,
             self.where,
@@ -105,6 +108,7 @@ class DelimitedFile(TableFile):
         first, stop = self.tokenizer.first_row(start)
         texts = flat_texts(first).to_pylist()
         self._header_end = first.start + int(first.ends[-1])
+        self._first = texts
         if not self.header:
             self._body = start
             return tuple(f"column {j + 1}" for j in range(len(texts)))
@@ -147,6 +151,18 @@ class DelimitedFile(TableFile):
             what = "names but no rows" if self.header else "no rows"
             raise InputError(f"{self.name} has {what}: there is nothing to fill or to learn from.")
         return [pa.chunked_array(part) for part in parts]
+
+    def _refuse_title(self, texts: list[Any]) -> None:
+        """Refuse a first line that names few columns, if one below it looks like the real names."""
+        if not self.header:
+            return
+        rows = list(zip(*(column[: MOST_LINES + 1].to_pylist() for column in texts), strict=True))
+        at = find_names(self._first, rows)
+        if at is not None:
+            raise InputError(
+                f"The first line of {self.name} names few of its {len(self.names)} columns, and "
+                f"{self.where(at)} looks like the names. Delete the lines above it, in a copy."
+            )
 
     def _look_at_cells(self, rows: Rows, missing: Bools) -> None:
         """Find out which columns have quotes or spaces around every cell, and what a hole is."""
@@ -313,7 +329,7 @@ class DelimitedFile(TableFile):
         data = np.frombuffer(self.content, dtype=np.uint8)
         done = self._header_end if self.header else 0
         width = len(self.names) + (added is not None)
-        order = _Order(texts, added, width)
+        order = Order(texts, added, width)
         for rows in self._rows():
             stop = rows.start + int(rows.ends[-1])
             starts = rows.starts.reshape(-1, rows.columns)
@@ -357,40 +373,6 @@ class _Marked:
             if text in DOUBTFUL:
                 self.words.add(text)
             self.blanks |= not text
-
-
-class _Order:
-    """Brings new texts, column by column, into the order of the file, some rows at a time."""
-
-    def __init__(self, texts: dict[int, tuple[Any, Any]], added: Any, width: int) -> None:
-        self.width = width
-        self.masks = {j: rows for j, (rows, _) in texts.items()}
-        arrays = [array for _, array in texts.values()]
-        if added is not None:
-            self.masks[width - 1] = np.ones(len(added), dtype=bool)
-            arrays.append(added)
-        self.texts = pa.concat_arrays(arrays) if arrays else pa.array([], type=pa.string())
-        lengths = np.array([0, *map(len, arrays)], dtype=np.int64)
-        # Where the next text of each column stands.
-        self.next_text = np.zeros(width, dtype=np.int64)
-        self.next_text[list(self.masks)] = np.cumsum(lengths)[:-1]
-        self.row = 0
-
-    def next(self, count: int) -> tuple[Integers, Integers]:
-        """Return the cells of the next rows that change, and the texts for them."""
-        changed = np.zeros((count, self.width), dtype=bool)
-        for j, mask in self.masks.items():
-            changed[:, j] = mask[self.row : self.row + count]
-        self.row += count
-        where = np.flatnonzero(changed)
-        column = where % self.width
-        by_column = np.argsort(column, kind="stable")
-        counts = np.bincount(column, minlength=self.width)
-        firsts = np.cumsum(counts) - counts
-        which = np.empty_like(where)
-        which[by_column] = np.arange(where.size) + np.repeat(self.next_text - firsts, counts)
-        self.next_text += counts
-        return where, which
 
 
 def _cell_text(rows: Rows, cell: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from grapefill.files.text.tokens import Bytes, Integers
 
-__all__ = ["splice"]
+__all__ = ["Order", "splice"]
 
 pa: Any = import_module("pyarrow")
 
@@ -59,3 +59,47 @@ def splice(data: Bytes, starts: Integers, ends: Integers, texts: Any) -> bytes:
     _, offsets, result = joined.buffers()
     end = np.frombuffer(offsets, dtype=np.int32)[joined.offset + len(joined)]
     return bytes(memoryview(result)[:end])
+
+
+class Order:
+    """Brings new texts, column by column, into the order of the file, some rows at a time.
+
+    Parameters
+    ----------
+    texts : dict of int to (ndarray of bool, pyarrow.StringArray)
+        For the columns that change, which rows do, and their new texts.
+    added : pyarrow.StringArray or None
+        What is added to every row.
+    width : int
+        Cells of a row, what is added included.
+    """
+
+    def __init__(self, texts: dict[int, tuple[Any, Any]], added: Any, width: int) -> None:
+        self.width = width
+        self.masks = {j: rows for j, (rows, _) in texts.items()}
+        arrays = [array for _, array in texts.values()]
+        if added is not None:
+            self.masks[width - 1] = np.ones(len(added), dtype=bool)
+            arrays.append(added)
+        self.texts = pa.concat_arrays(arrays) if arrays else pa.array([], type=pa.string())
+        lengths = np.array([0, *map(len, arrays)], dtype=np.int64)
+        # Where the next text of each column stands.
+        self.next_text = np.zeros(width, dtype=np.int64)
+        self.next_text[list(self.masks)] = np.cumsum(lengths)[:-1]
+        self.row = 0
+
+    def next(self, count: int) -> tuple[Integers, Integers]:
+        """Return the cells of the next rows that change, and the texts for them."""
+        changed = np.zeros((count, self.width), dtype=bool)
+        for j, mask in self.masks.items():
+            changed[:, j] = mask[self.row : self.row + count]
+        self.row += count
+        where = np.flatnonzero(changed)
+        column = where % self.width
+        by_column = np.argsort(column, kind="stable")
+        counts = np.bincount(column, minlength=self.width)
+        firsts = np.cumsum(counts) - counts
+        which = np.empty_like(where)
+        which[by_column] = np.arange(where.size) + np.repeat(self.next_text - firsts, counts)
+        self.next_text += counts
+        return where, which

@@ -241,6 +241,9 @@ class Tokenizer:
             if found > columns
             else "Add the missing delimiters"
         )
+        end = self.content.find(self.dialect.newline.encode(), position)
+        if found == 1 and (end < 0 or not self.content[end:].strip()):
+            hint = "If this last line is a footer, remove it"
         if columns == 1:
             hint = "If the lines above it are a title, remove them"
         if self.content.startswith(b"#"):

@@ -1,0 +1,87 @@
+"""Lines that are no rows of a table are told of, and no option makes holes of them."""
+
+import pytest
+
+ROWS = [[f"{150 + k % 40}.{k % 10}", str(50 + k % 30), "ab"[k % 2]] for k in range(40)]
+NAMES = ["height", "sales", "group"]
+
+
+@pytest.fixture
+def note(cli, make_csv):
+    """Return what `describe` says about a file of some lines."""
+
+    def run(lines, *options):
+        path = make_csv("table.csv", lines[1:], lines[0])
+        return cli("describe", path, *options).err.replace(str(path), "table.csv")
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("above", "line"),
+    [
+        ([["Sales report", "", ""]], 2),
+        ([["Sales report", "", ""], ["of 2024", "", ""]], 3),
+    ],
+)
+def test_a_title(note, above, line):
+    assert note([*above, NAMES, *ROWS]) == (
+        f"Error: The first line of 'table.csv' names few of its 3 columns, and line {line} looks "
+        "like the names. Delete the lines above it, in a copy.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [["", "name", ""], ["a", "b", "c"], *ROWS],
+        [["height", "", ""], ["1.5", "20", "a"], *ROWS],
+        [["height", "sales", ""], ["1.5", "20", "a"], *ROWS],
+    ],
+)
+def test_names_that_are_lacking(note, lines):
+    assert "Error" not in note(lines)
+
+
+def test_units(note):
+    found = note([NAMES, ["cm", "EUR", "z"], *ROWS])
+    assert found.startswith(
+        "Note: Line 2 of 'table.csv' is no row of values: it has 'cm', 'EUR' in columns of numbers,"
+    )
+    assert "Delete it, in a copy." in found
+    assert "--na" not in found
+    assert "--na cm" in note([NAMES, ["cm", "", "z"], *ROWS])
+
+
+def test_names_that_come_again(note):
+    found = note([NAMES, *ROWS, NAMES, *ROWS])
+    assert "Line 42 of 'table.csv' repeats the names of the columns, 'height', 'sales'." in found
+    assert "--na" not in found
+
+
+def test_names_that_are_read_as_values(note):
+    found = note([NAMES, *ROWS], "--no-header")
+    assert "Line 1 of 'table.csv' looks like the names of the columns" in found
+    assert "Leave out --no-header." in found
+
+
+@pytest.mark.parametrize("footer", ["Source: ERP", "numbers of the last year"])
+def test_a_footer_below_numbers(note, footer):
+    found = note([NAMES, *ROWS, [footer, "", ""]])
+    assert f"Line 42 of 'table.csv', the last, looks like a footer: it has '{footer}'" in found
+    assert "--na" not in found
+    assert "--na" in note([NAMES, *ROWS, ["see below", "1", "a"]])
+
+
+def test_a_footer_below_words(note):
+    rows = [row[::-1] for row in ROWS]
+    found = note([NAMES[::-1], *rows, ["Source: ERP", "", ""]])
+    assert "Line 42 of 'table.csv', at the end, looks like a footer: there is" in found
+    found = note([NAMES[::-1], *rows, ["Source: ERP", "", ""], ["Stand 2024", "", ""]])
+    assert "Line 42 and line 43 of 'table.csv', at the end, look like a footer: there is" in found
+    assert "footer" not in note([NAMES[::-1], *rows, ["c", "", ""]])
+
+
+def test_a_footer_without_delimiters(cli, make_csv):
+    path = make_csv("table.csv", [*ROWS, ["Source: ERP"]], NAMES)
+    assert "If this last line is a footer, remove it" in cli("describe", path).err
