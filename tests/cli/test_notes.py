@@ -44,6 +44,19 @@ def test_numbers_that_may_mean_missing(cli, marked, tmp_path, command):
 
 
 @pytest.mark.usefixtures("untrained")
+def test_numbers_that_are_values_elsewhere(cli, make_csv):
+    rows = [["99" if k == 5 else str(k % 5), str(90 + k % 20), "ab9"[k % 3]] for k in range(60)]
+    for k in range(0, 60, 3):
+        rows[k][2] = "99"
+    path = make_csv("codes.csv", rows, ["q1", "age", "code"])
+    notes = cli("impute", path).err
+    assert "99 stands far from all other numbers of column 'q1' (1 cell)" in notes
+    assert "99 is also in columns 'age' (3 cells), 'code' (20 cells), which would become" in notes
+    assert "empty the cells of 'q1' instead." in notes
+    assert "is also in" not in cli("impute", path, "--ignore", "age,code").err
+
+
+@pytest.mark.usefixtures("untrained")
 def test_large_marks_have_no_one_spelling(cli, make_csv):
     rows = [["1e30" if k == 3 else str(k), "99999999" if k == 5 else str(k)] for k in range(30)]
     notes = cli("impute", make_csv("big.csv", rows, ["a", "b"])).err

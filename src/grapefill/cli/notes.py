@@ -11,13 +11,14 @@ from grapefill.cli.terminal import as_option
 from grapefill.evaluate.text import join_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from grapefill.cli.columns import Plan
     from grapefill.cli.terminal import Terminal
     from grapefill.evaluate import Description
     from grapefill.evaluate.remarks import Values
     from grapefill.files import TableFile
+    from grapefill.table import Table
 
 __all__ = ["note_rows", "note_sentinels", "note_ticks", "note_words", "without_told"]
 
@@ -110,15 +111,21 @@ def note_sentinels(table: Any, plan: Plan, terminal: Terminal) -> None:
     if not used:
         return
     found: defaultdict[float, list[tuple[str, int]]] = defaultdict(list)
-    for j, value, count in find_sentinels(Table.wrap(table.select(used))):
+    wrapped = Table.wrap(table.select(used))
+    for j, value, count in find_sentinels(wrapped):
         found[value].append((used[j], count))
     for value, places in found.items():
         text = plain_number(value)
         # Files write such numbers in more ways than one.
         option = f"--na {text}" if abs(value) < LONG else "--na and the number as the file has it"
+        also = _others_with(wrapped, value, {name for name, _ in places})
+        them = (
+            f" {text} is also in {_places(also)}, which would become missing too; if these are "
+            f"values, empty the cells of {join_words([repr(name) for name, _ in places])} instead."
+        )
         terminal.note(
             f"{text} stands far from all other numbers of {_places(places)}, and may mean missing. "
-            f"If so, add {option}; otherwise it is learned as a number."
+            f"If so, add {option}; otherwise it is learned as a number.{them if also else ''}"
         )
 
 
@@ -213,6 +220,30 @@ def without_told(found: Description, terminal: Terminal) -> Description:
         for column in found.columns
     )
     return replace(found, columns=columns)
+
+
+def _others_with(table: Table, value: float, known: Collection[str]) -> list[tuple[str, int]]:
+    """Return the other columns that have a number, be it as text, and how often."""
+    from grapefill.evaluate.remarks import Values, plain_number
+    from grapefill.files.cells.marks import spellings
+    from grapefill.table.kinds import Form
+
+    found, texts = [], spellings([plain_number(value)])
+    for j, name in enumerate(table.labels):
+        cells = table.cells(j)
+        form = cells.storage.form
+        if name in known or form is Form.BOOLEAN:
+            continue
+        count = 0
+        if form.is_numeric:
+            count = int((cells.numbers()[~cells.missing] == value).sum())
+        elif form in (Form.TEXT, Form.CATEGORY):
+            values = Values(cells)
+            pairs = zip(values.values, values.counts.tolist(), strict=True)
+            count = sum(number for text, number in pairs if str(text).strip() in texts)
+        if count:
+            found.append((name, count))
+    return found
 
 
 def _is_told(name: str, mark: str, terminal: Terminal) -> bool:
