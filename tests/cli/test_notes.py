@@ -100,6 +100,26 @@ def test_words_that_are_levels_or_free_text(cli, make_csv):
     assert "mean missing" not in cli("impute", path, "--ordinal", "pain=none,some,much").err
 
 
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize("command", ["impute", "describe", "compare"])
+def test_marks_that_no_cell_has(cli, marked, command):
+    given = [command, marked, "--na", "-999", "--na", "-99", "--na", "n=99"]
+    notes = cli(*given, *(("--methods", "mean") if command == "compare" else ())).err
+    assert f"Note: --na -99 was found in no cell of '{marked}'. Check how the file" in notes
+    assert "--na n=99 was found in no cell" in notes
+    assert "The option names no column: write --na 99, for all of them." in notes
+    assert "--na -999 was found" not in notes
+
+
+@pytest.mark.usefixtures("untrained")
+def test_marks_that_one_of_two_files_has(cli, marked, make_csv):
+    new = make_csv("new.csv", [["1", "k.A."], ["2", "3.5"]], ["n", "score"])
+    options = ("--target", "z", "--na", "k.A.", "--na", "-999", "--na", "-1")
+    notes = cli("predict", marked, new, *options).err
+    assert notes.count("was found in no cell of") == 1
+    assert f"--na -1 was found in no cell of '{marked}' and '{new}'." in notes
+
+
 @pytest.fixture
 def ticked(make_csv):
     """A table with two boxes to tick, and a column that is known to have one value."""

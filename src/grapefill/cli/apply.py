@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from grapefill.cli.arguments import File, Output, Ray, Reading, Running
 from grapefill.cli.columns import Plan, select_columns
 from grapefill.cli.impute import fill, show_result
-from grapefill.cli.notes import note_rows
+from grapefill.cli.notes import note_rows, note_unseen
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 from grapefill.errors import InputError
@@ -85,7 +85,7 @@ def apply(
         output = default_output(data, "predicted" if predicts else "filled")
         check_output(output, inputs=[data, model], overwrite=running.overwrite)
     notes = estimator.notes_
-    kept = notes.get("reading", {})
+    kept, given = notes.get("reading", {}), reading.na
     reading = replace(
         reading,
         na=(*kept.get("na", ()), *reading.na),
@@ -117,6 +117,7 @@ def apply(
         return
     file = open_table(data, reading, types, terminal)
     file.check_target(output)
+    note_unseen(given, [file], terminal)
     note_rows(file, terminal)
     table = select_columns(estimator, plan.prepare(file), file.name)
     filled = file.as_written(fill(estimator, plan, table, terminal))

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Answering, File, Kinds, Output, Reading, Running, Seed, Whole
 from grapefill.cli.columns import Plan, find_columns, text_columns
-from grapefill.cli.notes import note_rows, note_sentinels, without_told
+from grapefill.cli.notes import note_rows, note_sentinels, note_unseen, without_told
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 
@@ -67,6 +67,7 @@ def describe(
 
     terminal = Terminal.current(quiet=running.quiet)
     file = open_table(data, reading, text_columns(columns), terminal)
+    note_unseen(reading.na, [file], terminal)
     note_rows(file, terminal)
     plan = Plan.make(columns, file)
     found = describe_table(plan.prepare(file), kinds=plan.kinds)
@@ -120,6 +121,7 @@ def compare(
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
     table = plan.prepare(file)
+    note_unseen(reading.na, [file], terminal)
     note_sentinels(table, plan, terminal)
     named = [name.strip() for given in methods for name in given.split(",")] or None
     with terminal.progress("Comparing") as bar:

@@ -19,7 +19,7 @@ from grapefill.cli.draws import (
     write_draws,
     write_interval,
 )
-from grapefill.cli.notes import note_rows, note_sentinels, note_ticks, note_words
+from grapefill.cli.notes import note_rows, note_sentinels, note_ticks, note_unseen, note_words
 from grapefill.cli.stream import apply_to_folder, open_source, plan_run, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
@@ -257,6 +257,7 @@ def _open(
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
     table = plan.prepare(file)
+    note_unseen(reading.na, [file], terminal)
     note_rows(file, terminal)
     note_sentinels(table, plan, terminal)
     if not reading.only_na:

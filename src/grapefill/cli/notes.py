@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from grapefill.files import TableFile
     from grapefill.table import Table
 
-__all__ = ["note_rows", "note_sentinels", "note_ticks", "note_words", "without_told"]
+__all__ = ["note_rows", "note_sentinels", "note_ticks", "note_unseen", "note_words", "without_told"]
 
 # Columns that a note names one by one.
 MOST_COLUMNS = 10
@@ -163,6 +163,34 @@ def note_ticks(file: TableFile, table: Any, plan: Plan, terminal: Terminal) -> N
         f"{what}; an empty cell may mean no. If so, write another value there, or add {option} to "
         f"leave {them}."
     )
+
+
+def note_unseen(na: Sequence[str], files: Sequence[TableFile], terminal: Terminal) -> None:
+    """Tell of texts that --na names and no cell has.
+
+    Parameters
+    ----------
+    na : sequence of str
+        What the option names.
+    files : sequence of TableFile
+        What was read.
+    terminal : Terminal
+        Where to show notes.
+    """
+    names = {name for file in files for name in file.frame.column_names}
+    for text in dict.fromkeys(na):
+        if any(file.has_mark(text) for file in files):
+            continue
+        column, _, value = text.partition("=")
+        hint = (
+            f"The option names no column: write --na {shlex.quote(value)}, for all of them."
+            if value and column in names
+            else "Check how the file writes it."
+        )
+        terminal.note(
+            f"--na {shlex.quote(text)} was found in no cell of "
+            f"{join_words([file.name for file in files])}. {hint}"
+        )
 
 
 def note_words(table: Any, plan: Plan, terminal: Terminal) -> None:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
 from grapefill.cli.columns import Plan, complete, find_columns, listed, select_columns, text_columns
-from grapefill.cli.notes import note_rows, note_sentinels, note_ticks, note_words
+from grapefill.cli.notes import note_rows, note_sentinels, note_ticks, note_unseen, note_words
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
     check_outputs,
@@ -96,6 +96,7 @@ def predict(
         )
     plan = plan.without_empty(file)
     table = plan.prepare(file)
+    note_unseen(reading.na, [file, other], terminal)
     note_rows(file, terminal)
     note_sentinels(table, plan, terminal)
     if not reading.only_na:

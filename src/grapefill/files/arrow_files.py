@@ -67,6 +67,14 @@ class TypedFile(TableFile):
         """Return the number of a row, counted from one."""
         return f"row {row + 1}"
 
+    def has_mark(self, mark: str) -> bool:
+        """Whether a cell equals a mark for missing."""
+        return any(
+            found is not None and bool(pc.any(found).as_py())
+            for column in without_views(self.table).columns
+            for found in [_where_marked(_decoded(column), (mark,))]
+        )
+
     def _check_names(self) -> None:
         seen: set[str] = set()
         for name in self.table.column_names:
@@ -182,15 +190,18 @@ def without_marks(table: Any, marks: tuple[str, ...]) -> Any:
     """
     table = without_views(table)
     for j, field in enumerate(table.schema if marks else ()):
-        column, kind = table.column(j), field.type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-            column = column.cast(kind)
+        column = _decoded(table.column(j))
         found = _where_marked(column, marks)
         if found is not None and pc.any(found).as_py():
-            emptied = pc.if_else(found, pa.scalar(None, kind), column)
+            emptied = pc.if_else(found, pa.scalar(None, column.type), column)
             table = table.set_column(j, field, emptied.cast(field.type))
     return table
+
+
+def _decoded(column: Any) -> Any:
+    """Return a column with its values in place of codes for them."""
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _where_marked(column: Any, marks: tuple[str, ...]) -> Any:

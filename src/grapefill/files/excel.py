@@ -15,12 +15,18 @@ import numpy as np
 
 from grapefill.errors import InputError, warn
 from grapefill.files.cells.formats import ColumnFormat
-from grapefill.files.cells.marks import AMONG_NUMBERS
-from grapefill.files.cells.numbers import describe_floats, rounded
+from grapefill.files.cells.marks import AMONG_NUMBERS, spellings
 from grapefill.files.cells.read import Context, TypedColumn, arrow_type, read_columns
-from grapefill.files.cells.write import write_values
 from grapefill.files.changes import find_missing
 from grapefill.files.convert import put
+from grapefill.files.sheet_cells import (
+    as_cells,
+    is_blank,
+    is_mark,
+    read_floats,
+    read_moments,
+    typed_column,
+)
 from grapefill.files.table_file import TableFile
 
 if TYPE_CHECKING:
@@ -104,6 +110,13 @@ class ExcelFile(TableFile):
         """Return the row of the sheet."""
         return f"row {self.rows[row]}"
 
+    def has_mark(self, mark: str) -> bool:
+        """Whether a cell below the names is a mark for missing."""
+        marks = spellings([mark])
+        columns = range(self.first_column, self.first_column + len(self.names))
+        values = (self.sheet.cell(row, column).value for row in self.rows for column in columns)
+        return any(value is not None and is_mark(value, marks) for value in values)
+
     def _open(self, *, data_only: bool) -> Any:
         openpyxl: Any = import_module("openpyxl")
         try:
@@ -133,7 +146,7 @@ class ExcelFile(TableFile):
         """Return number, last and first used column of the rows that hold something."""
         rows = []
         for number, row in enumerate(self.sheet.iter_rows(values_only=True), start=1):
-            used = [c for c, value in enumerate(row, start=1) if not _is_blank(value)]
+            used = [c for c, value in enumerate(row, start=1) if not is_blank(value)]
             if used:
                 rows.append((number, used[-1], used[0]))
         return rows
@@ -207,8 +220,7 @@ class ExcelFile(TableFile):
         if not self.options.header:
             return tuple(f"column {j + 1}" for j in range(len(cells)))
         names = [
-            f"Unnamed: {j}" if _is_blank(cell) else str(cell).strip()
-            for j, cell in enumerate(cells)
+            f"Unnamed: {j}" if is_blank(cell) else str(cell).strip() for j, cell in enumerate(cells)
         ]
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
@@ -220,7 +232,7 @@ class ExcelFile(TableFile):
 
     def _refuse_title(self, names: Sequence[Any]) -> None:
         """Refuse a first row that names few columns, if the next looks like the real names."""
-        if not self.rows or 2 * sum(not _is_blank(name) for name in names) > len(names):
+        if not self.rows or 2 * sum(not is_blank(name) for name in names) > len(names):
             return
         below = [
             self.sheet.cell(self.rows[0], self.first_column + j).value for j in range(len(names))
@@ -260,7 +272,7 @@ class ExcelFile(TableFile):
     def _typed(self, cells: list[Any], expected: ColumnFormat | None) -> TypedColumn | None:
         """Return a column of numbers, dates or booleans; None if it holds text or nothing."""
         marks = self.options.marks | (AMONG_NUMBERS if self.options.usual_na else frozenset())
-        values = [None if _is_mark(cell, marks) else cell for cell in cells]
+        values = [None if is_mark(cell, marks) else cell for cell in cells]
         kinds = {type(value) for value in values if value is not None}
         if not kinds:
             if expected is None or expected.type in ("text", "empty"):
@@ -270,16 +282,16 @@ class ExcelFile(TableFile):
         if expected is not None and expected.type == "text":
             return None
         if kinds <= {bool}:
-            return _column(values, pa.bool_(), ColumnFormat("boolean"))
+            return typed_column(values, pa.bool_(), ColumnFormat("boolean"))
         if kinds <= {int, float}:
-            return _numbers(values, expected)
+            return read_floats(values, expected)
         if kinds <= {datetime.datetime, datetime.date}:
-            return _dates(values)
+            return read_moments(values)
         return None
 
     def _texts(self, cells: list[Any], levels: Sequence[str]) -> list[str | None]:
         marks = self.options.marks - set(levels)
-        return [None if _is_mark(cell, marks) else str(cell).strip() for cell in cells]
+        return [None if is_mark(cell, marks) else str(cell).strip() for cell in cells]
 
     def _whole(self, changes: Changes) -> Any:
         """Return all columns; another format holds no formulas."""
@@ -296,7 +308,7 @@ class ExcelFile(TableFile):
         for j, (mask, values) in changes.filled.items():
             shape = self.formats[self.names[j]]
             column = self.first_column + j
-            new = _for_cells(values, shape, text=self._holds_text(j))
+            new = as_cells(values, shape, text=self._holds_text(j))
             if shape.type == "text":
                 own = self._not_text(j)
                 new = [own.get(text, text) for text in new]
@@ -324,7 +336,7 @@ class ExcelFile(TableFile):
     def _holds_text(self, j: int) -> bool:
         """Whether the values of a column are written as text in the workbook."""
         cells = (self.sheet.cell(row, self.first_column + j).value for row in self.rows)
-        found = next((cell for cell in cells if not _is_mark(cell, self.options.marks)), None)
+        found = next((cell for cell in cells if not is_mark(cell, self.options.marks)), None)
         return isinstance(found, str)
 
     def _not_text(self, j: int) -> dict[str, Any]:
@@ -362,55 +374,3 @@ class ExcelFile(TableFile):
 
 def _chosen(rows: Sequence[int], mask: Any) -> list[int]:
     return [row for row, chosen in zip(rows, mask.tolist(), strict=True) if chosen]
-
-
-def _is_blank(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _is_mark(value: Any, marks: frozenset[str]) -> bool:
-    if value is None:
-        return True
-    if isinstance(value, str):
-        return value.strip() in marks
-    # A number may be a mark too, as -999 is for some.
-    return isinstance(value, int | float) and not isinstance(value, bool) and repr(value) in marks
-
-
-def _column(values: list[Any], kind: Any, shape: ColumnFormat) -> TypedColumn:
-    return TypedColumn(pa.chunked_array([pa.array(values, type=kind)]), shape)
-
-
-def _numbers(values: list[Any], expected: ColumnFormat | None) -> TypedColumn:
-    observed = [value for value in values if value is not None]
-    whole = all(float(value).is_integer() and abs(value) < 2**53 for value in observed)
-    if whole and (expected is None or expected.type != "decimal"):
-        integers = [None if value is None else int(value) for value in values]
-        return _column(integers, pa.int64(), ColumnFormat("integer"))
-    shape = describe_floats(map(float, observed), expected)
-    floats = [None if value is None else float(value) for value in values]
-    return _column(floats, pa.float64(), shape)
-
-
-def _dates(values: list[Any]) -> TypedColumn:
-    moments = [
-        value
-        if value is None or isinstance(value, datetime.datetime)
-        else datetime.datetime.combine(value, datetime.time())
-        for value in values
-    ]
-    if all(moment is None or moment.time() == datetime.time() for moment in moments):
-        days = [None if moment is None else moment.date() for moment in moments]
-        return _column(days, pa.date32(), ColumnFormat("date", layout="%Y-%m-%d"))
-    shape = ColumnFormat("datetime", layout="%Y-%m-%d %H:%M:%S")
-    rounded = [None if m is None else m.replace(microsecond=0) for m in moments]
-    return _column(rounded, pa.timestamp("s"), shape)
-
-
-def _for_cells(values: Any, shape: ColumnFormat, *, text: bool) -> list[Any]:
-    """Return values as cells of a workbook, as text where the column is text."""
-    if text or shape.type == "text":
-        return list(write_values(values, shape))
-    if pa.types.is_floating(values.type):
-        return [rounded(value, shape) for value in values.to_pylist()]
-    return list(values.to_pylist())

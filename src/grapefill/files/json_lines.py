@@ -69,6 +69,16 @@ class JsonLinesFile(TableFile):
         """Return the line of a row, as a text editor shows it."""
         return f"line {self.numbers[row] + 1}"
 
+    def has_mark(self, mark: str) -> bool:
+        """Whether a value is a mark for missing."""
+        marks = spellings([mark])
+        lines = (json.loads(self.lines[number]) for number in self.numbers)
+        return any(
+            value is not None and not isinstance(value, list | dict) and _is_mark(value, marks)
+            for line in lines
+            for value in line.values()
+        )
+
     def _read_cells(self) -> dict[str, list[Any]]:
         """Return the values of every key, None where a line lacks it."""
         columns: dict[str, list[Any]] = {}

@@ -58,6 +58,16 @@ class TableFile(ABC):
     def where(self, row: int) -> str:
         """Return what to call a row of the frame in a message, such as ``"line 17"``."""
 
+    @abstractmethod
+    def has_mark(self, mark: str) -> bool:
+        """Whether a cell is a mark for missing that the caller named.
+
+        Parameters
+        ----------
+        mark : str
+            One of `ReadOptions.na`.
+        """
+
     def write(
         self,
         path: str | os.PathLike[str],

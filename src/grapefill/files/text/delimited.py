@@ -100,6 +100,13 @@ class DelimitedFile(TableFile):
             before += rows.count
         raise IndexError(row)
 
+    def has_mark(self, mark: str) -> bool:
+        """Whether a cell is a mark for missing; most are found in the first rows."""
+        marks = pa.array(sorted(spellings([mark])))
+        return any(
+            pc.any(pc.is_in(flat_texts(rows), value_set=marks)).as_py() for rows in self._rows()
+        )
+
     def _rows(self) -> Iterator[Rows]:
         return self.tokenizer.rows(self._body, len(self.names))
 
