@@ -85,3 +85,19 @@ def test_a_footer_below_words(note):
 def test_a_footer_without_delimiters(cli, make_csv):
     path = make_csv("table.csv", [*ROWS, ["Source: ERP"]], NAMES)
     assert "If this last line is a footer, remove it" in cli("describe", path).err
+
+
+@pytest.mark.parametrize("word", ["Total", "Grand total:", "Summe", "TOTALS", "Gesamt", "sum"])
+@pytest.mark.parametrize("first", ["words", "numbers"])
+def test_a_total(note, word, first):
+    names, rows = (NAMES[::-1], [row[::-1] for row in ROWS]) if first == "words" else (NAMES, ROWS)
+    found = note([names, *rows, [word, "66", "77"]])
+    assert f"Line 42 of 'table.csv', the last, looks like a total: it has '{word}'" in found
+    assert found.count("total: ") + found.count("--na") == 1
+    assert "looks like" not in note([names, *rows, ["Total loss", "66", "77"], rows[0]])
+
+
+def test_a_total_in_another_format(cli, tmp_path):
+    path = tmp_path / "table.jsonl"
+    path.write_text('{"x": 1, "w": "a"}\n{"x": 2, "w": "b"}\n{"x": 3, "w": "Total"}\n')
+    assert f"Line 3 of '{path}', the last, looks like a total" in cli("describe", path).err

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from grapefill.cli.arguments import File, Output, Ray, Reading, Running
 from grapefill.cli.columns import Plan, select_columns
 from grapefill.cli.impute import fill, show_result
-from grapefill.cli.notes import note_rows, note_unseen
+from grapefill.cli.notes import note_unseen
+from grapefill.cli.row_notes import note_rows
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 from grapefill.errors import InputError

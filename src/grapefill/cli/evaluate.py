@@ -10,7 +10,8 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Answering, File, Kinds, Output, Reading, Running, Seed, Whole
 from grapefill.cli.columns import Plan, find_columns, text_columns
-from grapefill.cli.notes import note_rows, note_sentinels, note_unseen, without_told
+from grapefill.cli.notes import note_sentinels, note_unseen, without_told
+from grapefill.cli.row_notes import note_rows
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 

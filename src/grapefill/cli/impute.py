@@ -19,7 +19,8 @@ from grapefill.cli.draws import (
     write_draws,
     write_interval,
 )
-from grapefill.cli.notes import note_rows, note_sentinels, note_ticks, note_unseen, note_words
+from grapefill.cli.notes import note_sentinels, note_ticks, note_unseen, note_words
+from grapefill.cli.row_notes import note_rows
 from grapefill.cli.stream import apply_to_folder, open_source, plan_run, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (

@@ -20,76 +20,10 @@ if TYPE_CHECKING:
     from grapefill.files import TableFile
     from grapefill.table import Table
 
-__all__ = ["note_rows", "note_sentinels", "note_ticks", "note_unseen", "note_words", "without_told"]
+__all__ = ["note_sentinels", "note_ticks", "note_unseen", "note_words", "without_told"]
 
 # Columns that a note names one by one.
 MOST_COLUMNS = 10
-# Rows that a note names one by one.
-MOST_ROWS = 3
-
-
-def note_rows(file: TableFile, terminal: Terminal) -> None:
-    """Tell of rows that may be none: blank lines, and remarks below the table.
-
-    Parameters
-    ----------
-    file : TableFile
-        What was read.
-    terminal : Terminal
-        Where to show notes.
-    """
-    _note_blank_rows(file, terminal)
-    _note_footer(file, terminal)
-
-
-def _note_footer(file: TableFile, terminal: Terminal) -> None:
-    """Tell of last rows with nothing but a remark such as 'Source: ERP' in the first column."""
-    from grapefill.files.cells.lines import MOST_LINES, is_footer
-
-    frame = file.frame
-    if frame.num_columns < 2 or terminal.has_told("looks like a footer"):
-        return
-    rows: list[int] = []
-    for row in range(frame.num_rows - 1, max(frame.num_rows - 1 - MOST_LINES, -1), -1):
-        first, *others = (column[row].as_py() for column in frame.columns)
-        if not isinstance(first, str) or not is_footer(first):
-            break
-        if any(other is not None for other in others):
-            break
-        rows.insert(0, row)
-    if rows:
-        text = frame.column(0)[rows[-1]].as_py()
-        places = join_words([file.where(row) for row in rows]).capitalize()
-        look, it = ("looks", "it") if len(rows) == 1 else ("look", "them")
-        terminal.note(
-            f"{places} of {file.name}, at the end, {look} like a footer: there is {text!r} and "
-            f"nothing else. Delete {it}, in a copy; otherwise the rest is filled in."
-        )
-
-
-def _note_blank_rows(file: TableFile, terminal: Terminal) -> None:
-    """Tell of rows without any value, as spreadsheets leave behind."""
-    from grapefill.files.changes import find_missing
-
-    frame = file.frame
-    # In a single column an empty row is a hole.
-    if frame.num_columns < 2:
-        return
-    blank = find_missing(frame.column(0))
-    for column in frame.columns[1:]:
-        if not blank.any():
-            return
-        blank &= find_missing(column)
-    rows = blank.nonzero()[0].tolist()
-    if not rows:
-        return
-    places = ", ".join(file.where(row) for row in rows[:MOST_ROWS])
-    more = ", ..." if len(rows) > MOST_ROWS else ""
-    have = "A row has" if len(rows) == 1 else f"{len(rows):,} rows have"
-    terminal.note(
-        f"{have} no value at all in {file.name}: {places}{more}. Such rows are filled in like any "
-        "other, though nothing is known of them. Delete them if they are blank lines and no rows."
-    )
 
 
 def note_sentinels(table: Any, plan: Plan, terminal: Terminal) -> None:

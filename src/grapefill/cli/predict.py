@@ -11,7 +11,8 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
 from grapefill.cli.columns import Plan, complete, find_columns, listed, select_columns, text_columns
-from grapefill.cli.notes import note_rows, note_sentinels, note_ticks, note_unseen, note_words
+from grapefill.cli.notes import note_sentinels, note_ticks, note_unseen, note_words
+from grapefill.cli.row_notes import note_rows
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
     check_outputs,

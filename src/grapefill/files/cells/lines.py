@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["MOST_LINES", "Mixture", "is_footer", "warn_of_mixtures"]
+__all__ = ["MOST_LINES", "Mixture", "is_footer", "is_total", "total_message", "warn_of_mixtures"]
 
 MOST_LINES = 3
 """So many rows at either end of a file may be something else."""
@@ -24,6 +24,10 @@ _FOOTER = re.compile(
     r"(?i)(?:sources?|notes?|remarks?|footnotes?|copyright|exported|created|generated|printed|"
     r"quellen?|anmerkung(?:en)?|hinweise?|stand|fuente|nota|bron)\b.*|[*©†¹].+|.+:.+"
 )
+_TOTALS = {
+    *("total", "totals", "grand total", "subtotal", "sum", "sums"),
+    *("gesamt", "summe", "gesamtsumme", "insgesamt", "somme", "suma", "totale", "totaal"),
+}
 # Columns that a warning names one by one.
 _MOST = 5
 
@@ -59,6 +63,25 @@ def is_footer(text: str) -> bool:
     (True, False)
     """
     return _FOOTER.fullmatch(text.strip()) is not None
+
+
+def is_total(text: str) -> bool:
+    """Whether a text is a word for a total.
+
+    Examples
+    --------
+    >>> is_total("Grand Total:"), is_total("Total loss")
+    (True, False)
+    """
+    return " ".join(text.strip(" :*").lower().split()) in _TOTALS
+
+
+def total_message(place: str, text: str, name: str) -> str:
+    """Return what to say of a last row that is a total, with its text in a column."""
+    return (
+        f"{place}, the last, looks like a total: it has {text!r} in column {name!r}. It is taken "
+        "for a row like the others. Delete it, in a copy."
+    )
 
 
 def warn_of_mixtures(
@@ -103,6 +126,8 @@ def warn_of_mixtures(
                 f"{title} is no row of values: it has {shown} in columns of numbers, {columns}, "
                 "like a line of units or of further names. Delete it, in a copy."
             )
+        elif row == rows - 1 and is_total(those[0].text):
+            warn(total_message(title, those[0].text, those[0].name))
         elif rows - MOST_LINES <= row and (is_alone(row) or is_footer(those[0].text)):
             last = ", the last," if row == rows - 1 else ", near the end,"
             warn(
