@@ -36,6 +36,21 @@ def test_the_first_of_several_sheets(cli, make_workbook):
     assert cli("describe", make_workbook("one.xlsx", ["answers"])).err == ""
 
 
+@pytest.mark.parametrize("first", [[], [["x", "y"]]])
+def test_a_first_sheet_without_rows(cli, make_workbook, first):
+    path = make_workbook("book.xlsx", ["answers", "more"])
+    book = openpyxl.load_workbook(path)
+    sheet = book.create_sheet("cover", 0)
+    for row in first:
+        sheet.append(row)
+    book.save(path)
+    result = cli("describe", path)
+    assert result.code == 1
+    assert result.err.startswith("Error: Sheet 'cover' of ")
+    assert "The workbook also has 'answers', 'more'. Add --sheet and a name" in result.err
+    assert cli("describe", path, "--sheet", "more").code == 0
+
+
 @pytest.mark.parametrize("text", ["a b\n1 2\n3 4\n", "a:b\n1:2\n3:4\n", "a   b\n1   2\n30  4\n"])
 def test_one_column_that_may_be_several(cli, tmp_path, text):
     path = tmp_path / "table.txt"

@@ -31,6 +31,7 @@ PHRASES = {
     "They are left out of the result unless keep_empty_features=True.": "",
     "or say that the file has no line of names": "or add --no-header",
     "say that the file has no line of names": "add --no-header",
+    "Name the sheet to read another.": "Add --sheet and a name to read another.",
     "Read the file with its line of names.": "Leave out --no-header.",
     "Say so if it is the other way round.": "Add --day-first or --month-first to say so.",
     "Say so if they are values.": "If they are values, add --only-na.",

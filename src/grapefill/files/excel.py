@@ -73,7 +73,7 @@ class ExcelFile(TableFile):
         self.sheet = self._open(data_only=True)
         rows = self._filled_rows()
         if not rows:
-            raise InputError(f"{self._title} is empty: it has no cell with a name or a value.")
+            raise self._nothing("is empty: it has no cell with a name or a value.")
         first, width = rows[0][0], max(row[1] for row in rows)
         self.first_column = min(row[2] for row in rows)
         names = [self.sheet.cell(first, c).value for c in range(self.first_column, width + 1)]
@@ -86,7 +86,7 @@ class ExcelFile(TableFile):
         if options.header:
             self._refuse_title(names)
         if not self.rows:
-            raise InputError(f"{self._title} has names but no rows: there is nothing to fill.")
+            raise self._nothing("has names but no rows: there is nothing to fill.")
         self._header = first if options.header else None
         self._formulas = self._find_formulas()
         self._covered = {
@@ -109,6 +109,12 @@ class ExcelFile(TableFile):
     def where(self, row: int) -> str:
         """Return the row of the sheet."""
         return f"row {self.rows[row]}"
+
+    def _nothing(self, why: str) -> InputError:
+        """Return the error for a sheet without rows, which names the other ones."""
+        others = [repr(each.title) for each in self.book.worksheets if each is not self.sheet]
+        have = f" The workbook also has {', '.join(others)}. Name the sheet to read another."
+        return InputError(f"{self._title} {why}{have if others else ''}")
 
     def has_mark(self, mark: str) -> bool:
         """Whether a cell below the names is a mark for missing."""
