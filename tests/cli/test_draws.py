@@ -282,6 +282,21 @@ def test_pool_refuses_terms_without_numbers(cli, tmp_path, formula, message):
     assert message in " ".join(result.err.split())
 
 
+def test_pool_says_once_what_all_draws_have(cli, tmp_path):
+    for number in (1, 2, 3):
+        classes = "ab-"[:number] * 20
+        lines = [f"{k * k + number},{k},${k},{classes[k]}" for k in range(1, 20)]
+        lines.append(f"1,2,$3,{'-' if number > 1 else 'a'}")
+        text = "\n".join(["price,area,paid,class", *lines]) + "\n"
+        (tmp_path / f"imputation-{number}.csv").write_text(text)
+    result = cli("pool", tmp_path, "--formula", "price ~ area")
+    assert result.code == 0, result.err
+    assert result.err.count("Column 'paid' of") == 1
+    # The first draw has no such cell, and the others have not as many of them.
+    assert result.err.count("Column 'class' (1 cell) of") == 1
+    assert result.err.count("Note:") == 2
+
+
 def test_pool_of_parquet_files(cli, tmp_path):
     for number in (1, 2):
         table = pa.table({"price": [1.0, 2.0, 4.0, 3.0 * number], "area": [1, 2, 3, 4]})

@@ -16,6 +16,7 @@ from grapefill.cli.formula import column_of, explain, in_words
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import open_table
 from grapefill.errors import ConfigError, InputError
+from grapefill.files.places import Place
 
 if TYPE_CHECKING:
     from grapefill.files import TableFile
@@ -91,7 +92,10 @@ def pool_folder(
         )
     if len(paths) < 2:
         raise InputError(f"{folder} has 1 draw; pooling needs at least 2, better 20.")
-    files = [open_table(str(path), reading, {}, terminal) for path in paths]
+    files = []
+    for path in paths:
+        with terminal.one_of_many(Place.at(str(path)).name):
+            files.append(open_table(str(path), reading, {}, terminal))
     frames, words = [file.frame for file in files], _words_of(files[0])
     for path, frame in zip(paths, frames, strict=True):
         _check_terms(frame, formula, str(path))

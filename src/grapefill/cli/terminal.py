@@ -73,6 +73,8 @@ NAMED = re.compile(rf"{QUOTED} \(")
 MARK = re.compile(rf"([Nn])ame (?:it|the text) as a mark for missing, na={QUOTED},")
 # Where a message names the field of a class.
 SETTING = re.compile(r"\b(?:Network|Training|Forest|Factor)Config\.(?=\w)")
+# Where a message says in which line, and in how many cells; other draws of a table have others.
+PLACES = re.compile(r"\b(?:line|row) [\d,]+|(?<!\w)[\d,]+ (?:(?:more|other) )?cells?\b")
 # The first steps take longer than others, and say little about how long the rest will take.
 FEWEST_STEPS = 5
 # The person who pressed Ctrl-C knows, and is asked what to do.
@@ -129,6 +131,7 @@ class Terminal:
         self.quiet = quiet
         self._consoles: dict[str, Console] = {}
         self._said: set[str] = set()
+        self._file: str | None = None
 
     @classmethod
     def current(cls, *, quiet: bool = False) -> Terminal:
@@ -177,13 +180,31 @@ class Terminal:
 
     def note(self, message: str) -> None:
         """Show a note, once."""
-        if self.quiet or message in self._said or message.startswith(SILENT):
+        alike = {message}
+        if self._file is not None:
+            alike.add(PLACES.sub("", message.replace(self._file, "")))
+        if self.quiet or alike & self._said or message.startswith(SILENT):
             return
-        self._said.add(message)
+        self._said |= alike
         from rich.text import Text
 
         text = Text.assemble(("Note: ", "yellow"), in_words_of_the_command_line(message))
         self.notes.print(text, soft_wrap=True)
+
+    @contextlib.contextmanager
+    def one_of_many(self, name: str) -> Iterator[None]:
+        """Show notes inside on one of many files like each other, and on the next only other ones.
+
+        Parameters
+        ----------
+        name : str
+            What notes call the file.
+        """
+        self._file = name
+        try:
+            yield
+        finally:
+            self._file = None
 
     def has_told(self, *words: str) -> bool:
         """Whether a note with all of some words in it was shown."""
