@@ -58,6 +58,11 @@ class JsonLinesFile(TableFile):
         body, self.encoding = to_utf8(content, options.encoding, self.name)
         if not body.strip():
             raise InputError(f"{self.name} is empty: it has no line with an object.")
+        if body.lstrip()[:1] == b"[":
+            raise InputError(
+                f"{self.name} is one JSON array. Write each of its objects in a line of its own "
+                "instead, without brackets around all and commas between them, as jq -c '.[]' does."
+            )
         self.lines = body.decode().split("\n")
         self.numbers: list[int] = []
         columns = self._read_cells()
@@ -111,11 +116,7 @@ class JsonLinesFile(TableFile):
                 "object in braces."
             ) from error
         if not isinstance(row, dict):
-            hint = " A file that is one large array must be split into lines first."
-            raise InputError(
-                f"Line {number + 1} of {self.name} is not an object in braces."
-                + (hint if isinstance(row, list) else "")
-            )
+            raise InputError(f"Line {number + 1} of {self.name} is not an object in braces.")
         if "\\u" in line and _SURROGATE.search(json.dumps(row, ensure_ascii=False)):
             raise InputError(
                 f"Line {number + 1} of {self.name} holds half of a character, such as '\\ud800' "
