@@ -456,3 +456,17 @@ def test_space_around_cells(written, cells, filled):
     after = written(file, pa.table({"x": values})).decode().splitlines()
     new = [f"1,{cell if cell.strip() else filled},2" for cell in cells]
     assert after == [lines[0], *new]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_lines_of_values_that_end_with_a_delimiter(read, mark, end):
+    text = end.join(["a,b,c", "1,2,3,", "4,5,6,", ""]).replace(",", mark)
+    message = (
+        "Line 2 of .* has 4 cells, of which the last is empty, but the first line has 3. If all "
+        f"lines of values end with '{mark}', write '{mark}' at the end of the first line as well"
+    )
+    with pytest.raises(InputError, match=message):
+        read(text, "a.csv", delimiter=mark)
+    with pytest.raises(InputError, match="Put quotes around a cell"):
+        read(text.replace(f"3{mark}", f"3{mark}9"), "a.csv", delimiter=mark)

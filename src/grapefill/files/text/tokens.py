@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grapefill.errors import InputError
+from grapefill.files.text.ragged import explain_ragged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -219,7 +220,11 @@ class Tokenizer:
             ragged = np.flatnonzero((counts != columns) & ~blank)
             if ragged.size:
                 at = int(ragged[0])
-                raise self._ragged(piece.start + int(starts[firsts[at]]), int(counts[at]), columns)
+                position = piece.start + int(starts[firsts[at]])
+                raise InputError(
+                    f"Line {self.line_of(position)} of {self.name} "
+                    + explain_ragged(self.content, position, int(counts[at]), columns, self.dialect)
+                )
             keep = np.ones(starts.size, dtype=bool)
             keep[firsts[blank]] = False
             starts, stops = starts[keep], stops[keep]
@@ -233,25 +238,6 @@ class Tokenizer:
         for at in spaced.tolist():
             blank[at] = not piece.data[starts[at] : stops[at]].tobytes().strip()
         return blank
-
-    def _ragged(self, position: int, found: int, columns: int) -> InputError:
-        cells = "1 cell" if found == 1 else f"{found} cells"
-        hint = (
-            "Put quotes around a cell that contains the delimiter"
-            if found > columns
-            else "Add the missing delimiters"
-        )
-        end = self.content.find(self.dialect.newline.encode(), position)
-        if found == 1 and (end < 0 or not self.content[end:].strip()):
-            hint = "If this last line is a footer, remove it"
-        if columns == 1:
-            hint = "If the lines above it are a title, remove them"
-        if self.content.startswith(b"#"):
-            hint = "If the lines at the start that begin with '#' are comments, remove them"
-        return InputError(
-            f"Line {self.line_of(position)} of {self.name} has {cells}, but the first line has "
-            f"{columns}. {hint}, or name the delimiter if it is not {self.dialect.delimiter!r}."
-        )
 
     def _unclosed(self, piece: _Piece) -> InputError:
         """Find the quote that is opened in the last row and never closed."""
