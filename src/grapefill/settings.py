@@ -139,15 +139,20 @@ def _one_of(words: tuple[str, ...]) -> str:
 
 
 def closest_word(word: str, words: Iterable[str]) -> str | None:
-    """Return the word that was probably meant; None if no one is much like it.
+    """Return the word that was probably meant, in other case or misspelt; None if none is like it.
 
     Examples
     --------
     >>> closest_word("incmoe", ["age", "income"]), closest_word("nope", ["age", "income"])
     ('income', None)
+    >>> closest_word("AGE", ["page", "Age"])
+    'Age'
     """
-    close = difflib.get_close_matches(word, list(words), 1, ALIKE)
-    return close[0] if close else None
+    lowered = {each.casefold(): each for each in reversed(list(words))}
+    if word.casefold() in lowered:
+        return lowered[word.casefold()]
+    close = difflib.get_close_matches(word.casefold(), list(lowered), 1, ALIKE)
+    return lowered[close[0]] if close else None
 
 
 def draw_seed(random_state: int | np.random.Generator | np.random.RandomState | None) -> int:

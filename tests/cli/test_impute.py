@@ -313,6 +313,14 @@ class TestApply:
         assert result.code == 1
         assert "lacks columns that the model was made from: 'rooms', 'heating'" in result.err
 
+    def test_columns_in_other_case(self, cli, model, make_csv, rows):
+        header = ["id", "Area", "rooms", "heating", "sold", "garden", "PRICE"]
+        result = cli("apply", model, make_csv("new.csv", rows(3), header))
+        assert result.code == 1
+        assert "lacks columns that the model was made from: 'area', 'price'." in result.err
+        assert "Did you mean 'Area' by 'area', 'PRICE' by 'price'?" in result.err
+        assert "rename them." in result.err
+
     def test_columns_that_were_not_learned_from_may_be_lacking(
         self, cli, make_csv, rows, quick, monkeypatch
     ):

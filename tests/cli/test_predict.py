@@ -94,6 +94,19 @@ def test_columns_that_only_one_table_has(cli, houses, make_csv, quick):
     assert "has none of the columns" in result.err
 
 
+def test_columns_in_other_case(cli, houses, make_csv, monkeypatch):
+    monkeypatch.setattr("grapefill.cli.predict.train", None)
+    new = make_csv("new.csv", [["3", "50.5"]], ["rooms", "Area"])
+    result = cli("predict", houses, new, "--target", "price")
+    assert "are not used: 'id', 'area', 'heating'" in result.err
+    assert "Did you mean 'Area' by 'area'?" in result.err
+    new = make_csv("new.csv", [["50.5"]], ["Area"])
+    result = cli("predict", houses, new, "--target", "price")
+    assert "none of the columns" in result.err
+    assert "Did you mean 'Area' by 'area'?" in result.err
+    assert "Did you mean 'price'?" in cli("predict", houses, new, "--target", "PRICE").err
+
+
 def test_nothing_to_learn_from(cli, make_csv, rows, new, quick):
     train = make_csv("train.csv", [[*row[:6], ""] for row in rows(9)])
     result = cli("predict", train, new, "--target", "price", *quick)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grapefill.cli.arguments import Columns, read_limits
+from grapefill.cli.names import in_other_case
 from grapefill.errors import ConfigError, InputError, warn
 from grapefill.settings import closest_word
 
@@ -260,9 +261,10 @@ def select_columns(estimator: GrapeEstimator, table: Any, name: str) -> Any:
     known = set(table.column_names)
     lacking = [str(names[j]) for j in estimator.schema_.features if str(names[j]) not in known]
     if lacking:
+        spare = sorted(known - set(map(str, names)))
+        hint = in_other_case(lacking, spare) or "Add them; they may be empty."
         raise InputError(
-            f"{name} lacks columns that the model was made from: {listed(lacking)}. Add them; "
-            "they may be empty."
+            f"{name} lacks columns that the model was made from: {listed(lacking)}. {hint}"
         )
     return table.select([str(each) for each in names if str(each) in known])
 

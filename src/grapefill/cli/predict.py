@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
 from grapefill.cli.columns import Plan, complete, find_columns, listed, select_columns, text_columns
+from grapefill.cli.names import in_other_case
 from grapefill.cli.notes import note_sentinels, note_ticks, note_unseen, note_words
 from grapefill.cli.row_notes import note_rows
 from grapefill.cli.terminal import Terminal
@@ -224,10 +225,17 @@ def _common_columns(table: Any, other: TableFile, file: TableFile) -> Any:
     """Return the columns that both tables have."""
     known = set(other.frame.column_names)
     lacking = [name for name in table.column_names if name not in known]
+    spare = [name for name in other.frame.column_names if name not in table.column_names]
+    hint = in_other_case(lacking, spare)
     if len(lacking) == table.num_columns:
-        raise InputError(f"{other.name} has none of the columns of {file.name} to predict from.")
+        raise InputError(
+            f"{other.name} has none of the columns of {file.name} to predict from. {hint}".rstrip()
+        )
     if lacking:
-        warn(f"These columns are not in {other.name} and are not used: {listed(lacking)}.")
+        warn(
+            f"These columns are not in {other.name} and are not used: {listed(lacking)}. "
+            f"{hint}".rstrip()
+        )
     return table.drop_columns(lacking) if lacking else table
 
 
