@@ -106,6 +106,22 @@ def test_a_wrong_cell_is_named():
         )
 
 
+@pytest.mark.parametrize(
+    ("usual", "odd"), [("1,5", ["68.5"]), ("1.25", ["68,5", "3,1"]), ("1,5", ["2.5"] * 9)]
+)
+def test_both_decimal_marks(usual, odd):
+    others = f" and {len(odd) - 1} other" if len(odd) > 1 else ". Write"
+    (note,) = notes_on(a=[usual] * 10 + odd)
+    assert "more than one decimal mark: line 2 has " in note
+    assert f"{usual!r}, but line 12 has {odd[0]!r}{others}" in note
+    assert "na=" not in note
+
+
+@pytest.mark.parametrize("texts", [["1,234", "12.5", "1234.5"], ["0012.5", "1,234"], ["x", "1.5"]])
+def test_one_decimal_mark(texts):
+    assert not any("decimal mark" in note for note in notes_on(a=texts * 5))
+
+
 def notes_on(**texts):
     """Return what is said of columns."""
     arrays = [pa.chunked_array([pa.array(column, pa.string())]) for column in texts.values()]

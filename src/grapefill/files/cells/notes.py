@@ -33,6 +33,8 @@ _SIGNS = "%\u2030$€£¥₹()\u2212 \u00a0\u202f"
 _NUMBER = r"[+-]?[0-9.,][0-9.,' \x{a0}]*"
 _UNIT = r"(?:\p{L}+|°\p{L}?)[²³23]?(?:/\p{L}+[²³23]?)?"
 _UNIT_BEHIND = re.compile(r"(.*[0-9.,])\s?((?:[^\W\d_]+|°[^\W\d_]?)[²³23]?(?:/[^\W\d_]+[²³23]?)?)")
+# Three digits behind a mark may be thousands.
+_DECIMALS = tuple(rf"^[+-]?[0-9]*{mark}(?:[0-9]{{1,2}}|[0-9]{{4,}})$" for mark in (r"\.", ","))
 _TIME_OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?: ?[AaPp]\.?[Mm]\.?)?")
 # Texts of a column that are looked at one by one, and columns that a note names so.
 _SOME = 100
@@ -152,6 +154,13 @@ def warn_of_meaning(column: TextColumn, file: str, where: Callable[[int], str]) 
     elif column.sample and counts["time"] >= MOSTLY * len(column.sample):
         found = _places(column, "time", forms, _TIMES.pattern, where)
         warn(f"{title} is text, since it holds times of day: {found}. {_TIMES.advice}")
+    elif counts["number"] >= MOSTLY * len(column.sample) and (
+        found := _both_decimal_marks(column, where)
+    ):
+        warn(
+            f"{title} is text, since its numbers have more than one decimal mark: {found}. Write "
+            "all of them with the same mark."
+        )
     else:
         return _find_mixture(column, title, where)
     return None
@@ -229,11 +238,11 @@ def _find_mixture(column: TextColumn, title: str, where: Callable[[int], str]) -
     if not bad.any() or not good.any():
         return None
     rows = np.flatnonzero(bad)
-    row, others = int(rows[0]), len(rows) - 1
+    row = int(rows[0])
     text = column.texts[row].as_py()
     if what == "dates" and _are_dates(column.texts.filter(pa.array(bad))):
         first = int(np.flatnonzero(good)[0])
-        more = f" and {others:,} other cell{'s' if others > 1 else ''}" if others else ""
+        more = _others(len(rows) - 1)
         warn(
             f"{title} is text, since it has dates in more than one layout: {where(first)} has "
             f"{column.texts[first].as_py()!r}, but {where(row)} has {text!r}{more}. Write all of "
@@ -242,6 +251,27 @@ def _find_mixture(column: TextColumn, title: str, where: Callable[[int], str]) -
         return None
     few = len(rows) <= (1 - MOSTLY) * column.observed
     return Mixture(column.name, what, rows, text) if few else None
+
+
+def _both_decimal_marks(column: TextColumn, where: Callable[[int], str]) -> str:
+    """Return where numbers with a decimal point and with a comma are, empty if not both are."""
+    points, commas = (
+        pc.fill_null(pc.match_substring_regex(column.texts, pattern), False).to_numpy()
+        for pattern in _DECIMALS
+    )
+    if not points.any() or not commas.any():
+        return ""
+    few, many = sorted((points, commas), key=lambda found: int(found.sum()))
+    usual, row = int(np.flatnonzero(many)[0]), int(np.flatnonzero(few)[0])
+    return (
+        f"{where(usual)} has {column.texts[usual].as_py()!r}, but {where(row)} has "
+        f"{column.texts[row].as_py()!r}{_others(int(few.sum()) - 1)}"
+    )
+
+
+def _others(count: int) -> str:
+    """Return how many cells there are besides one."""
+    return f" and {count:,} other cell{'s' if count > 1 else ''}" if count else ""
 
 
 def _are_dates(texts: Any) -> bool:
