@@ -120,6 +120,28 @@ def test_marks_that_one_of_two_files_has(cli, marked, make_csv):
     assert f"--na -1 was found in no cell of '{marked}' and '{new}'." in notes
 
 
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize("command", ["impute", "predict"])
+def test_words_in_more_than_one_case(cli, make_csv, command):
+    towns, cars = ["Berlin", "Bonn", "berlin", "Berlin", "Bonn"], ["yes", "YES", "maybe", "Yes"]
+    rows = [[str(k), towns[k % 5], cars[k % 4], "yYnN"[k % 4]] for k in range(60)]
+    path = make_csv("cases.csv", rows, ["n", "town", "car", "bike"])
+    given = [path] if command == "impute" else [path, path, "--target", "n"]
+    notes = cli(command, *given).err
+    assert (
+        "as different categories: 'Berlin' (24 cells) and 'berlin' (12 cells) in column 'town'; "
+        "'YES' (15 cells), 'Yes' (15 cells) and 'yes' (15 cells) in column 'car'. Write them in "
+        "one way if they are the same." in notes
+    )
+    assert "'bike'" not in notes
+
+
+def test_describe_tells_of_words_in_more_than_one_case(cli, make_csv):
+    rows = [[word, str(k)] for k, word in enumerate(["Ulm", "ulm", "Bonn", "Ulm"] * 5)]
+    remarks = cli("describe", make_csv("cases.csv", rows, ["town", "n"])).out
+    assert "has 'Ulm' and 'ulm', which differ in upper and lower case only" in remarks
+
+
 @pytest.fixture
 def ticked(make_csv):
     """A table with two boxes to tick, and a column that is known to have one value."""

@@ -233,3 +233,11 @@ def test_words_for_missing(word: str) -> None:
     (remark,) = describe(pd.DataFrame({"answer": ["yes", "no", word] * 5}))["answer"].remarks
     assert remark.code == "sentinel"
     assert remark.text.endswith("in 5 cells, which may mean missing")
+
+
+def test_many_words_in_more_than_one_case() -> None:
+    words = [word for k in range(5) for word in (f"w{k}", f"W{k}", f"W{k}")]
+    remarks = describe(pd.DataFrame({"word": words * 4}))["word"].remarks
+    assert [remark.code for remark in remarks] == ["spellings"] * 4
+    assert remarks[0].text.startswith("has 'W0' and 'w0', which differ")
+    assert remarks[-1].text == "has 2 other words in more than one case"

@@ -19,7 +19,13 @@ from grapefill.cli.draws import (
     write_draws,
     write_interval,
 )
-from grapefill.cli.notes import note_sentinels, note_ticks, note_unseen, note_words
+from grapefill.cli.notes import (
+    note_sentinels,
+    note_spellings,
+    note_ticks,
+    note_unseen,
+    note_words,
+)
 from grapefill.cli.row_notes import note_rows
 from grapefill.cli.stream import apply_to_folder, open_source, plan_run, streams
 from grapefill.cli.terminal import Terminal
@@ -263,6 +269,7 @@ def _open(
     note_sentinels(table, plan, terminal)
     if not reading.only_na:
         note_words(table, plan, terminal)
+    note_spellings(table, plan, terminal)
     note_ticks(file, table, plan, terminal)
     return file, plan, table
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grapefill.cli.terminal import as_option
-from grapefill.evaluate.text import join_words
+from grapefill.evaluate.text import counted, join_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from grapefill.files import TableFile
     from grapefill.table import Table
 
-__all__ = ["note_sentinels", "note_ticks", "note_unseen", "note_words", "without_told"]
+__all__ = [
+    "note_sentinels",
+    "note_spellings",
+    "note_ticks",
+    "note_unseen",
+    "note_words",
+    "without_told",
+]
 
 # Columns that a note names one by one.
 MOST_COLUMNS = 10
@@ -60,6 +67,35 @@ def note_sentinels(table: Any, plan: Plan, terminal: Terminal) -> None:
         terminal.note(
             f"{text} stands far from all other numbers of {_places(places)}, and may mean missing. "
             f"If so, add {option}; otherwise it is learned as a number.{them if also else ''}"
+        )
+
+
+def note_spellings(table: Any, plan: Plan, terminal: Terminal) -> None:
+    """Tell of categories that differ in upper and lower case only.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        What is to be learned from.
+    plan : Plan
+        Columns that it leaves out are not looked at.
+    terminal : Terminal
+        Where to show notes.
+    """
+    from grapefill.evaluate.words import same_but_case
+
+    shown = []
+    for name, values in _categories(table, plan):
+        for group in same_but_case(values):
+            words = [
+                f"{str(values.values[at])!r} ({counted(int(values.counts[at]), 'cell')})"
+                for at in group
+            ]
+            shown.append(f"{join_words(words)} in column {name!r}")
+    if shown:
+        terminal.note(
+            "These differ in upper and lower case only, and are learned and filled in as different "
+            f"categories: {_some(shown, '; ')}. Write them in one way if they are the same."
         )
 
 
@@ -256,8 +292,8 @@ def _places(places: Sequence[tuple[str, int]]) -> str:
     return ("column " if len(places) == 1 else "columns ") + _some(shown)
 
 
-def _some(shown: Sequence[str]) -> str:
+def _some(shown: Sequence[str], between: str = ", ") -> str:
     """Return the first of many things, and how many are left."""
     left = len(shown) - MOST_COLUMNS
     first = shown[:MOST_COLUMNS]
-    return ", ".join([*first, f"and {left:,} more"] if left > 0 else first)
+    return between.join([*first, f"and {left:,} more"] if left > 0 else first)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grapefill.evaluate.text import counted
-from grapefill.evaluate.words import is_tick, words_for_missing
+from grapefill.evaluate.text import counted, join_words
+from grapefill.evaluate.words import is_tick, same_but_case, words_for_missing
 from grapefill.table.infer import MINIMUM_FOR_IDENTIFIER, first_infinity
 from grapefill.table.kinds import Form
 from grapefill.table.text import some_of
@@ -30,6 +30,8 @@ DOMINANT = 0.95
 # Text is taken for numbers if nearly all cells look like one, and there are some different ones.
 NUMBERS = 0.9
 FEWEST_NUMBERS = 5
+# Categories in more than one case that are named.
+MOST_SPELLINGS = 3
 # From here on numbers are often written with an exponent.
 LONG = 1e15
 
@@ -61,7 +63,8 @@ class Remark:
     ----------
     code : str
         One word for programs: ``"empty"``, ``"nearly_empty"``, ``"constant"``, ``"identifier"``,
-        ``"dominant"``, ``"numbers_as_text"``, ``"sentinel"``, ``"infinite"`` or ``"unreadable"``.
+        ``"dominant"``, ``"numbers_as_text"``, ``"sentinel"``, ``"spellings"``, ``"infinite"`` or
+        ``"unreadable"``.
     text : str
         The same for people.
     """
@@ -163,6 +166,18 @@ def _remarks_on_text(column: Column, values: Values) -> Iterator[Remark]:
         yield Remark("identifier", f"looks like {_ARTICLES[column.note]} and is not used")
     elif values.distinct == values.observed >= MINIMUM_FOR_IDENTIFIER:
         yield Remark("identifier", "has a different category in every row, like an identifier")
+    else:
+        yield from _remarks_on_spellings(values)
+
+
+def _remarks_on_spellings(values: Values) -> Iterator[Remark]:
+    groups = same_but_case(values)
+    for group in groups[:MOST_SPELLINGS]:
+        words = join_words([repr(values.values[at]) for at in group])
+        yield Remark("spellings", f"has {words}, which differ in upper and lower case only")
+    if len(groups) > MOST_SPELLINGS:
+        more = counted(len(groups) - MOST_SPELLINGS, "other word")
+        yield Remark("spellings", f"has {more} in more than one case")
 
 
 def _remarks_on_numbers(column: Column, values: Values) -> Iterator[Remark]:

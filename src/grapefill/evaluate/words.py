@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from grapefill.table.kinds import Form
@@ -9,7 +10,7 @@ from grapefill.table.kinds import Form
 if TYPE_CHECKING:
     from grapefill.evaluate.remarks import Values
 
-__all__ = ["is_tick", "words_for_missing"]
+__all__ = ["is_tick", "same_but_case", "words_for_missing"]
 
 # In lower case, with plain apostrophes.
 _NO_VALUE = {
@@ -55,3 +56,27 @@ def words_for_missing(values: Values) -> list[int]:
     """
     plain = (str(value).strip().lower().replace("\u2019", "'") for value in values.values)
     return [at for at, text in enumerate(plain) if text in _NO_VALUE]
+
+
+def same_but_case(values: Values) -> list[list[int]]:
+    """Return which values of a column of text differ in upper and lower case only, in groups.
+
+    Parameters
+    ----------
+    values : Values
+        The observed cells of the column.
+
+    Returns
+    -------
+    list of list of int
+        Their places among the values, the most frequent first.
+    """
+    groups: defaultdict[str, list[int]] = defaultdict(list)
+    for at, value in enumerate(values.values):
+        if values.counts[at]:
+            groups[str(value).casefold()].append(at)
+    return [
+        sorted(group, key=lambda at: -int(values.counts[at]))
+        for group in groups.values()
+        if len(group) > 1
+    ]
