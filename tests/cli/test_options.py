@@ -111,6 +111,31 @@ def test_limits_far_from_what_is_observed(cli, houses, limits, end):
     assert end is None or f"all that is filled in will be about {end}." in notes
 
 
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ("val=2:6", "column 'val', 5 are outside of --bounds: 2 below and 3 above."),
+        ("val=2.5:", "column 'val', 3 are outside of --bounds: 3 below and 0 above."),
+        ("val=:8.5", "column 'val', 1 is outside of --bounds: 0 below and 1 above."),
+        ("val=0:9", None),
+        ("val=0:", None),
+    ],
+)
+def test_limits_that_some_observed_values_do_not_keep(cli, make_csv, limits, words):
+    rows = [[str(k), "ab"[k % 2]] for k in range(10)] + [["", "a"]]
+    notes = cli("impute", make_csv("table.csv", rows, ["val", "c"]), "--bounds", limits).err
+    assert ("outside of --bounds" in notes) == (words is not None)
+    assert words is None or f"Of 10 observed cells of {words} The column goes from 0 to 9." in notes
+
+
+@pytest.mark.usefixtures("untrained")
+def test_limits_for_large_integers(cli, make_csv):
+    rows = [[str(2**60 + k), "ab"[k % 2]] for k in range(10)] + [["-1", "a"]]
+    notes = cli("impute", make_csv("table.csv", rows, ["n", "c"]), "--bounds", "n=0:").err
+    assert "Of 11 observed cells of column 'n', 1 is outside of --bounds" in notes
+
+
 @pytest.mark.parametrize("limits", ["n=0:1e30", "n=-1e30:9", "n=-1e30:1e30"])
 def test_limits_that_an_integer_never_reaches(make_csv, limits):
     file = read_table(make_csv("n.csv", [["1", "x"], ["", "y"]], ["n", "s"]))

@@ -337,20 +337,33 @@ def _require_room(column: Any, name: str, ends: tuple[float | None, float | None
 
 
 def _warn_of_far_limits(column: Any, name: str, ends: tuple[float | None, float | None]) -> None:
-    """Tell of limits that no observed value keeps."""
+    """Tell of limits that observed values do not keep."""
     from grapefill.files.changes import find_missing
 
     pc: Any = import_module("pyarrow.compute")
     missing = find_missing(column)
     if missing.all():
         return
-    seen = pc.min_max(column.filter(~missing)).as_py()
+    known = column.filter(~missing)
+    seen = pc.min_max(known).as_py()
     low, high = ends
     if low is not None and low > seen["max"]:
         end = low
     elif high is not None and high < seen["min"]:
         end = high
     else:
+        # Arrow refuses to compare large integers with floats.
+        numbers = known.to_numpy()
+        below = 0 if low is None else int((numbers < low).sum())
+        above = 0 if high is None else int((numbers > high).sum())
+        if below + above:
+            are = "is" if below + above == 1 else "are"
+            warn(
+                f"Of {len(known):,} observed cells of column {name!r}, {below + above:,} {are} "
+                f"outside of --bounds: {below:,} below and {above:,} above. The column goes from "
+                f"{seen['min']:g} to {seen['max']:g}. Observed cells stay as they are; check them, "
+                "or the limits."
+            )
         return
     warn(
         f"--bounds leaves out every observed value of column {name!r}, from {seen['min']:g} to "
