@@ -25,7 +25,7 @@ def test_impute(cli, houses, quick, changed):
     assert f"{len(changes)} cells were filled in" in result.out
     assert f"The filled table: {filled}" in result.out
     row = next(line for line in result.out.splitlines() if line.startswith("area "))
-    assert re.search(r"area +continuous +\d+ +[\d.]+ +[\d.]+ +\d+% (lower|higher)", row)
+    assert re.search(r"area +continuous +\d+ +[\d.]+ +[\d.]+ +only 8 cells", row)
     assert "% wrong" in result.out
     assert " days " in result.out
     assert "held out of training" in result.out

@@ -26,6 +26,17 @@ def test_changes_in_words(ratio, words, better):
     assert (column.change, column.is_better) == (words, better)
 
 
+@pytest.mark.parametrize(("cells", "words"), [(1, "only 1 cell"), (9, "only 9 cells")])
+def test_few_cells_are_not_compared(cells, words):
+    column = ColumnSummary("a", "ordinal", 3, 0, "1", "2", 1.5, cells)
+    assert (column.change, column.is_better) == (words, True)
+    *_, line = summary_table([column])
+    assert line.startswith("Where fewer than 10 cells were held out, errors are too uncertain")
+    enough = ColumnSummary("a", "ordinal", 3, 0, "1", "2", 0.5, 10)
+    assert enough.change == "50% lower"
+    assert not any("too uncertain" in str(part) for part in summary_table([enough]))
+
+
 def test_columns_that_a_constant_fills_as_well_are_named():
     *_, line = summary_table([summary("Paid", 1.1), summary("Size", 0.5), summary("Region", 1.0)])
     assert line == (

@@ -31,6 +31,8 @@ __all__ = [
 MOST_COLUMNS = 40
 # Columns that are named in a sentence.
 MOST_NAMES = 10
+# With fewer held-out cells, a change may be chance.
+FEWEST_CELLS = 10
 # A smaller change would be shown as 0%.
 LEAST_CHANGE = 0.005
 
@@ -49,6 +51,8 @@ class ColumnSummary:
         Errors on held-out cells, of the model and of filling in one value; empty if unknown.
     ratio : float or None
         The first as a share of the second.
+    cells : int or None
+        How many cells were held out, if that is known.
     """
 
     name: str
@@ -58,12 +62,20 @@ class ColumnSummary:
     error: str = ""
     constant: str = ""
     ratio: float | None = None
+    cells: int | None = None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether so many cells were held out that their errors can be compared."""
+        return self.cells is None or self.cells >= FEWEST_CELLS
 
     @property
     def change(self) -> str:
-        """How much lower or higher the first is; empty if unknown."""
+        """How much lower or higher the first is, or of how few cells; empty if unknown."""
         if self.ratio is None:
             return ""
+        if not self.is_sure:
+            return f"only {counted(self.cells or 0, 'cell')}"
         change = self.ratio - 1
         if abs(change) < LEAST_CHANGE:
             return "same"
@@ -72,7 +84,7 @@ class ColumnSummary:
     @property
     def is_better(self) -> bool:
         """Whether the model does better than one value, or that is unknown."""
-        return self.ratio is None or self.ratio - 1 <= -LEAST_CHANGE
+        return self.ratio is None or not self.is_sure or self.ratio - 1 <= -LEAST_CHANGE
 
 
 @dataclass
@@ -124,7 +136,7 @@ def summarise_columns(imputer: GrapeImputer, tally: Tally) -> list[ColumnSummary
             result.append(ColumnSummary(name, "not used", filled, left))
             continue
         column = imputer.schema_.columns[j]
-        errors = _errors(column, trials[j]) if j in trials else ("", "", None)
+        errors = _errors(column, trials[j]) if j in trials else ("", "", None, None)
         result.append(ColumnSummary(name, column.kind.value, filled, left, *errors))
     return result
 
@@ -160,12 +172,14 @@ def still_empty(columns: list[ColumnSummary]) -> str:
     return f"{cells:,} {are} still empty: {names}{rest}."
 
 
-def _errors(column: Column, trial: ColumnTrial) -> tuple[str, str, float | None]:
+def _errors(column: Column, trial: ColumnTrial) -> tuple[str, str, float | None, int | None]:
+    """Return errors on held-out cells in words, their ratio, and how many cells these were."""
     error = trial.blend if trial.blend is not None else trial.network
     if error is None or trial.constant is None:
-        return "", "", None
+        return "", "", None, None
     ratio = error / trial.constant if trial.constant else None
-    return describe_error(error, column), describe_error(trial.constant, column), ratio
+    shown = describe_error(error, column), describe_error(trial.constant, column)
+    return *shown, ratio, trial.cells
 
 
 def summary_table(columns: list[ColumnSummary]) -> Iterator[Any]:
@@ -195,6 +209,11 @@ def summary_table(columns: list[ColumnSummary]) -> Iterator[Any]:
             "Errors are on observed cells that were held out of training: the mean distance of "
             "numbers and dates,\nthe share of wrong categories. A constant is the median or the "
             "most frequent category."
+        )
+    if any(column.ratio is not None and not column.is_sure for column in shown):
+        yield (
+            f"Where fewer than {FEWEST_CELLS} cells were held out, errors are too uncertain to be "
+            "compared."
         )
     idle = [column.name for column in columns if not column.is_better]
     if idle:
