@@ -19,13 +19,7 @@ from grapefill.cli.draws import (
     write_draws,
     write_interval,
 )
-from grapefill.cli.notes import (
-    note_sentinels,
-    note_spellings,
-    note_ticks,
-    note_unseen,
-    note_words,
-)
+from grapefill.cli.notes import note_unseen, note_values
 from grapefill.cli.row_notes import note_rows
 from grapefill.cli.stream import apply_to_folder, open_source, plan_run, streams
 from grapefill.cli.terminal import Terminal
@@ -266,11 +260,7 @@ def _open(
     table = plan.prepare(file)
     note_unseen(reading.na, [file], terminal)
     note_rows(file, terminal)
-    note_sentinels(table, plan, terminal)
-    if not reading.only_na:
-        note_words(table, plan, terminal)
-    note_spellings(table, plan, terminal)
-    note_ticks(file, table, plan, terminal)
+    note_values(file, table, plan, terminal, words=not reading.only_na)
     return file, plan, table
 
 

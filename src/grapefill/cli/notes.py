@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grapefill.cli.terminal import as_option
-from grapefill.evaluate.text import counted, join_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from grapefill.cli.columns import Plan
     from grapefill.cli.terminal import Terminal
@@ -20,17 +19,52 @@ if TYPE_CHECKING:
     from grapefill.files import TableFile
     from grapefill.table import Table
 
-__all__ = [
-    "note_sentinels",
-    "note_spellings",
-    "note_ticks",
-    "note_unseen",
-    "note_words",
-    "without_told",
-]
+__all__ = ["note_sentinels", "note_unseen", "note_values", "without_told"]
 
 # Columns that a note names one by one.
 MOST_COLUMNS = 10
+
+
+def note_values(
+    file: TableFile,
+    table: Any,
+    plan: Plan,
+    terminal: Terminal,
+    *,
+    words: bool = True,
+    target: str | None = None,
+) -> None:
+    """Tell of values that may not mean what they say.
+
+    Parameters
+    ----------
+    file : TableFile
+        What was read.
+    table : pyarrow.Table
+        What is to be learned from.
+    plan : Plan
+        Columns that it leaves out are not looked at.
+    terminal : Terminal
+        Where to show notes.
+    words : bool
+        Whether words such as 'Unknown' may stand for missing cells.
+    target : str or None
+        The column that is to be predicted, which cannot be ignored.
+    """
+    from grapefill.evaluate.remarks import Values
+    from grapefill.table import Table
+
+    note_sentinels(table, plan, terminal)
+    used = _used(table, plan)
+    if not used:
+        return
+    wrapped = Table.wrap(table.select(used))
+    values = {name: Values(wrapped.cells(j)) for j, name in enumerate(used)}
+    categories = dict(_categories(values, plan))
+    if words:
+        _note_words(categories, terminal)
+    _note_spellings(categories, terminal)
+    _note_ticks({n: each for n, each in values.items() if n != target}, file, terminal)
 
 
 def note_sentinels(table: Any, plan: Plan, terminal: Terminal) -> None:
@@ -46,6 +80,7 @@ def note_sentinels(table: Any, plan: Plan, terminal: Terminal) -> None:
         Where to show notes.
     """
     from grapefill.evaluate.remarks import LONG, find_sentinels, plain_number
+    from grapefill.evaluate.text import join_words
     from grapefill.table import Table
 
     used = _used(table, plan)
@@ -70,22 +105,13 @@ def note_sentinels(table: Any, plan: Plan, terminal: Terminal) -> None:
         )
 
 
-def note_spellings(table: Any, plan: Plan, terminal: Terminal) -> None:
-    """Tell of categories that differ in upper and lower case only.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        What is to be learned from.
-    plan : Plan
-        Columns that it leaves out are not looked at.
-    terminal : Terminal
-        Where to show notes.
-    """
+def _note_spellings(columns: Mapping[str, Values], terminal: Terminal) -> None:
+    """Tell of categories that differ in upper and lower case only."""
+    from grapefill.evaluate.text import counted, join_words
     from grapefill.evaluate.words import same_but_case
 
     shown = []
-    for name, values in _categories(table, plan):
+    for name, values in columns.items():
         for group in same_but_case(values):
             words = [
                 f"{str(values.values[at])!r} ({counted(int(values.counts[at]), 'cell')})"
@@ -99,25 +125,13 @@ def note_spellings(table: Any, plan: Plan, terminal: Terminal) -> None:
         )
 
 
-def note_ticks(file: TableFile, table: Any, plan: Plan, terminal: Terminal) -> None:
-    """Tell of columns with one value, such as a tick, whose empty cells may mean no.
-
-    Parameters
-    ----------
-    file : TableFile
-        What was read.
-    table : pyarrow.Table
-        What is to be learned from.
-    plan : Plan
-        Columns that it leaves out are not looked at.
-    terminal : Terminal
-        Where to show notes.
-    """
+def _note_ticks(columns: Mapping[str, Values], file: TableFile, terminal: Terminal) -> None:
+    """Tell of columns with one value, such as a tick, whose empty cells may mean no."""
     from grapefill.evaluate.words import is_tick
 
     ticks = {
         name: _as_in_file(file, name, values.values[0])
-        for name, values in _values(table, plan)
+        for name, values in columns.items()
         if is_tick(values)
     }
     if not ticks:
@@ -147,6 +161,8 @@ def note_unseen(na: Sequence[str], files: Sequence[TableFile], terminal: Termina
     terminal : Terminal
         Where to show notes.
     """
+    from grapefill.evaluate.text import join_words
+
     names = {name for file in files for name in file.frame.column_names}
     for text in dict.fromkeys(na):
         if any(file.has_mark(text) for file in files):
@@ -163,22 +179,13 @@ def note_unseen(na: Sequence[str], files: Sequence[TableFile], terminal: Termina
         )
 
 
-def note_words(table: Any, plan: Plan, terminal: Terminal) -> None:
-    """Tell of words such as 'Unknown' that may stand for missing cells.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        What is to be learned from.
-    plan : Plan
-        Columns that it leaves out are not looked at.
-    terminal : Terminal
-        Where to show notes.
-    """
+def _note_words(columns: Mapping[str, Values], terminal: Terminal) -> None:
+    """Tell of words such as 'Unknown' that may stand for missing cells."""
+    from grapefill.evaluate.text import join_words
     from grapefill.evaluate.words import words_for_missing
 
     found: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-    for name, values in _categories(table, plan):
+    for name, values in columns.items():
         for at in words_for_missing(values):
             word = str(values.values[at])
             if not _is_told(name, repr(word), terminal):
@@ -249,22 +256,12 @@ def _is_told(name: str, mark: str, terminal: Terminal) -> bool:
     return terminal.has_told(f"{name!r} (", f"so that {mark} is taken for a value")
 
 
-def _values(table: Any, plan: Plan) -> Iterator[tuple[str, Values]]:
-    """Yield the columns that are learned from, and the values of each."""
-    from grapefill.evaluate.remarks import Values
-    from grapefill.table import Table
-
-    if used := _used(table, plan):
-        wrapped = Table.wrap(table.select(used))
-        yield from ((name, Values(wrapped.cells(j))) for j, name in enumerate(used))
-
-
-def _categories(table: Any, plan: Plan) -> Iterator[tuple[str, Values]]:
+def _categories(columns: Mapping[str, Values], plan: Plan) -> Iterator[tuple[str, Values]]:
     """Yield the columns of words that are learned from, without those whose levels are named."""
     from grapefill.table.infer import is_free_text
     from grapefill.table.kinds import Form
 
-    for name, values in _values(table, plan):
+    for name, values in columns.items():
         form = values.cells.storage.form
         if form not in (Form.TEXT, Form.CATEGORY) or name in plan.levels or not values.distinct:
             continue

@@ -12,13 +12,7 @@ from cyclopts import Parameter
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
 from grapefill.cli.columns import Plan, complete, find_columns, listed, select_columns, text_columns
 from grapefill.cli.names import in_other_case
-from grapefill.cli.notes import (
-    note_sentinels,
-    note_spellings,
-    note_ticks,
-    note_unseen,
-    note_words,
-)
+from grapefill.cli.notes import note_unseen, note_values
 from grapefill.cli.row_notes import note_rows
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
@@ -106,12 +100,8 @@ def predict(
     table = plan.prepare(file)
     note_unseen(reading.na, [file, other], terminal)
     note_rows(file, terminal)
-    note_sentinels(table, plan, terminal)
-    if not reading.only_na:
-        note_words(table, plan, terminal)
-    note_spellings(table, plan, terminal)
+    note_values(file, table, plan, terminal, words=not reading.only_na, target=target)
     table = _common_columns(table.drop_columns([target]), other, file)
-    note_ticks(file, table, plan, terminal)
     usual = _usual_task(labels, plan.kinds.get(target), file, target)
     if task == "regression" and not _are_numbers(labels):
         raise InputError(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grapefill.evaluate.text import join_words
-
 if TYPE_CHECKING:
     from grapefill.cli.terminal import Terminal
     from grapefill.files import TableFile
@@ -33,6 +31,7 @@ def note_rows(file: TableFile, terminal: Terminal) -> None:
 
 def _note_footer(file: TableFile, terminal: Terminal) -> None:
     """Tell of last rows with nothing but a remark such as 'Source: ERP' in the first column."""
+    from grapefill.evaluate.text import join_words
     from grapefill.files.cells.lines import MOST_LINES, is_footer
 
     frame = file.frame

@@ -37,10 +37,13 @@ def is_tick(values: Values) -> bool:
         The observed cells of the column.
     """
     rows, form = len(values.cells.missing), values.cells.storage.form
-    if values.distinct != 1 or values.observed == rows:
+    if values.observed in (0, rows):
         return False
-    if form not in (Form.TEXT, Form.CATEGORY):
-        return form.is_numeric and bool(values.values[0] == 1)
+    if form.is_numeric:
+        # Sooner done than counting every number.
+        return bool((values.cells.numbers()[~values.cells.missing] == 1).all())
+    if form not in (Form.TEXT, Form.CATEGORY) or values.distinct != 1:
+        return False
     if str(values.values[0]).strip().lower() in _TICKS:
         return True
     return values.observed > 1 and rows - values.observed >= _MANY_EMPTY * rows
