@@ -53,6 +53,25 @@ def test_units(note):
     assert "--na cm" in note([NAMES, ["cm", "", "z"], *ROWS])
 
 
+def test_words_in_a_row_of_values(note):
+    rows = [[str(k), *row] for k, row in enumerate(ROWS)]
+    rows[1] = ["7", "refused", "refused", "a"]
+    found = note([["n", *NAMES], *rows])
+    assert "no row of values" not in found
+    assert found.count("--na refused") == 2
+    again = [row[:] for row in ROWS]
+    again[1] = again[9] = ["refused", "refused", "a"]
+    assert note([NAMES, *again]).count("--na refused") == 2
+
+
+def test_units_above_another_text(note):
+    rows = [row[:] for row in ROWS]
+    rows[5][0] = "broken"
+    found = note([[*NAMES, "z"], ["cm", "EUR", "", "kg"], *([*row, "5"] for row in rows)])
+    assert "it has 'EUR', 'kg' in columns of numbers, 'sales', 'z'" in found
+    assert "--na" not in found
+
+
 def test_names_that_come_again(note):
     found = note([NAMES, *ROWS, NAMES, *ROWS])
     assert "Line 42 of 'table.csv' repeats the names of the columns, 'height', 'sales'." in found
@@ -70,7 +89,8 @@ def test_a_footer_below_numbers(note, footer):
     found = note([NAMES, *ROWS, [footer, "", ""]])
     assert f"Line 42 of 'table.csv', the last, looks like a footer: it has '{footer}'" in found
     assert "--na" not in found
-    assert "--na" in note([NAMES, *ROWS, ["see below", "1", "a"]])
+    for text in ("see below", "12:30"):
+        assert "--na" in note([NAMES, *ROWS, [text, "1", "a"]])
 
 
 def test_a_footer_below_words(note):

@@ -1,5 +1,7 @@
 """What a table holds that may not be meant so is told before it is learned."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 
@@ -171,6 +173,19 @@ def test_boxes_that_are_ticked_or_empty(cli, ticked, tmp_path, command):
         notes = cli(*given, "--ignore", "has_dog").err
         assert "Column 'has car' has only the value 'x'; an empty cell may mean no." in notes
         assert "only" not in cli(*given, "--ignore", "has car,has_dog").err
+
+
+@pytest.mark.usefixtures("untrained")
+def test_boxes_in_a_file_with_types(cli, tmp_path):
+    path = tmp_path / "ticked.parquet"
+    columns = {
+        "n": [1.5, 2.5, 3.5],
+        "b": [True, None, True],
+        "one": [1, None, 1],
+        "no": [0, 0, None],
+    }
+    pq.write_table(pa.table(columns), path)
+    assert "Columns 'b' (true), 'one' (1) have only one value each" in cli("impute", path).err
 
 
 def test_describe_tells_of_boxes(cli, ticked):

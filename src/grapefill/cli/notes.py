@@ -276,11 +276,13 @@ def _used(table: Any, plan: Plan) -> list[str]:
 
 
 def _as_in_file(file: TableFile, name: str, value: Any) -> str:
-    """Return a text, or the number 1, as a file has it."""
+    """Return a text, a truth, or the number 1, as a file has it."""
     if isinstance(value, str):
         return repr(value)
     shape = file.formats.get(name)
-    return repr(shape.words[0]) if shape is not None and shape.family == "boolean" else "1"
+    if shape is not None and shape.family == "boolean":
+        return repr(shape.words[0])
+    return "true" if str(file.frame.schema.field(name).type) == "bool" else "1"
 
 
 def _places(places: Sequence[tuple[str, int]]) -> str:

@@ -270,7 +270,7 @@ class ExcelFile(TableFile):
             decimal=self.options.decimal,
             day_first=self.options.day_first,
             usual_marks=self.options.usual_na,
-            whole=len(names) == len(self.names),
+            others=tuple(column for column in columns if column is not None),
         )
         read = iter(read_columns(names, texts, context))
         return [next(read) if column is None else column for column in columns]

@@ -160,6 +160,7 @@ class JsonLinesFile(TableFile):
             decimal=self.options.decimal,
             day_first=self.options.day_first,
             usual_marks=False,
+            others=tuple(column for column in result.values() if column is not None),
         )
         read = iter(read_columns(names, texts, context))
         return {name: next(read) if c is None else c for name, c in result.items()}

@@ -15,14 +15,22 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["MOST_LINES", "Mixture", "is_footer", "is_total", "total_message", "warn_of_mixtures"]
+__all__ = [
+    "MOST_LINES",
+    "Lines",
+    "Mixture",
+    "is_footer",
+    "is_total",
+    "total_message",
+    "warn_of_mixtures",
+]
 
 MOST_LINES = 3
 """So many rows at either end of a file may be something else."""
 
 _FOOTER = re.compile(
     r"(?i)(?:sources?|notes?|remarks?|footnotes?|copyright|exported|created|generated|printed|"
-    r"quellen?|anmerkung(?:en)?|hinweise?|stand|fuente|nota|bron)\b.*|[*©†¹].+|.+:.+"
+    r"quellen?|anmerkung(?:en)?|hinweise?|stand|fuente|nota|bron)\b.*|[*©†¹].+|[^\W\d][^:]*:\s.+"
 )
 _TOTALS = {
     *("total", "totals", "grand total", "subtotal", "sum", "sums"),
@@ -52,6 +60,29 @@ class Mixture:
     what: str
     rows: npt.NDArray[np.int64]
     text: str
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What is known of the rows of a file.
+
+    Parameters
+    ----------
+    file : str
+        What to call the file.
+    where : callable
+        Returns for a row what to call it.
+    count, columns : int
+        How many rows and columns there are.
+    cells_of : callable
+        Returns for a row how many texts it has, and how many other values.
+    """
+
+    file: str
+    where: Callable[[int], str]
+    count: int
+    columns: int
+    cells_of: Callable[[int], tuple[int, int]]
 
 
 def is_footer(text: str) -> bool:
@@ -84,59 +115,62 @@ def total_message(place: str, text: str, name: str) -> str:
     )
 
 
-def warn_of_mixtures(
-    found: Sequence[Mixture],
-    rows: int,
-    file: str,
-    where: Callable[[int], str],
-    is_alone: Callable[[int], bool],
-) -> None:
+def warn_of_mixtures(found: Sequence[Mixture], lines: Lines) -> None:
     """Warn of other texts among numbers, once for a line in which several columns have one.
 
     Parameters
     ----------
     found : sequence of Mixture
         The texts.
-    rows : int
-        Rows of the table.
-    file : str
-        What to call the file.
-    where : callable
-        Returns for a row what to call it.
-    is_alone : callable
-        Returns for a row whether it has but one value.
+    lines : Lines
+        What is known of the rows.
     """
-    lines: defaultdict[int, list[Mixture]] = defaultdict(list)
+    places: defaultdict[int, list[Mixture]] = defaultdict(list)
     for each in found:
-        lines[int(each.rows[0])].append(each)
-    for row, those in sorted(lines.items()):
-        place = where(row)
-        title = f"{place.capitalize()} of {file}"
-        shown = _some(each.text for each in those)
-        columns = _some(each.name for each in those)
-        if len(those) > 1 and all(each.text == each.name for each in those):
-            warn(f"{title} repeats the names of the columns, {shown}. Delete it, in a copy.")
-        elif len(those) > 1 and row == 0 and _have_no_names(those):
-            warn(
-                f"{title} looks like the names of the columns: it has {shown}, where other lines "
+        places[int(each.rows[0])].append(each)
+    for row, those in sorted(places.items()):
+        together = _of_a_line(row, those, lines)
+        if together:
+            # What else is in these columns is told once the line is gone.
+            warn(together)
+            continue
+        for each in those:
+            _warn_of_one(each, lines.file, lines.where(row))
+
+
+def _of_a_line(row: int, found: Sequence[Mixture], lines: Lines) -> str:
+    """Return what a line with other texts looks like, empty if it may be a row of values."""
+    title = f"{lines.where(row).capitalize()} of {lines.file}"
+    if len(found) > 1 and all(each.text == each.name for each in found):
+        texts = _some(each.text for each in found)
+        return f"{title} repeats the names of the columns, {texts}. Delete it, in a copy."
+    # What is there more than once is no unit and no name.
+    once = [each for each in found if len(each.rows) == 1]
+    if not once:
+        return ""
+    first, texts = once[0], _some(each.text for each in once)
+    columns = _some(each.name for each in once)
+    words, others = lines.cells_of(row)
+    if len(once) > 1 and row < MOST_LINES and not others:
+        if row == 0 and all(re.fullmatch(r"column \d+", each.name) for each in once):
+            return (
+                f"{title} looks like the names of the columns: it has {texts}, where other lines "
                 "have numbers. Read the file with its line of names."
             )
-        elif len(those) > 1 and row < MOST_LINES:
-            warn(
-                f"{title} is no row of values: it has {shown} in columns of numbers, {columns}, "
-                "like a line of units or of further names. Delete it, in a copy."
-            )
-        elif row == rows - 1 and is_total(those[0].text):
-            warn(total_message(title, those[0].text, those[0].name))
-        elif rows - MOST_LINES <= row and (is_alone(row) or is_footer(those[0].text)):
-            last = ", the last," if row == rows - 1 else ", near the end,"
-            warn(
-                f"{title}{last} looks like a footer: it has {shown} in a column of "
-                f"{those[0].what}, {columns}. Delete it, in a copy."
-            )
-        else:
-            for each in those:
-                _warn_of_one(each, file, place)
+        return (
+            f"{title} is no row of values: it has {texts} in columns of numbers, {columns}, like "
+            "a line of units or of further names. Delete it, in a copy."
+        )
+    if row == lines.count - 1 and is_total(first.text):
+        return total_message(title, first.text, first.name)
+    alone = words + others == 1 and lines.columns > 1
+    if row >= lines.count - MOST_LINES and (alone or is_footer(first.text)):
+        last = "the last" if row == lines.count - 1 else "near the end"
+        return (
+            f"{title}, {last}, looks like a footer: it has {texts} in a column of {first.what}, "
+            f"{columns}. Delete it, in a copy."
+        )
+    return ""
 
 
 def _warn_of_one(found: Mixture, file: str, place: str) -> None:
@@ -147,11 +181,6 @@ def _warn_of_one(found: Mixture, file: str, place: str) -> None:
         f" so it is read as text. Name it as a mark for missing, na={found.text!r}, if it stands "
         "for a missing cell."
     )
-
-
-def _have_no_names(found: Iterable[Mixture]) -> bool:
-    """Whether columns are called as those of a file without names are."""
-    return all(re.fullmatch(r"column \d+", each.name) for each in found)
 
 
 def _some(words: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ import numpy as np
 from grapefill.errors import InputError, warn
 from grapefill.files.cells.dates import guess_layouts, read_dates, type_of, usual_offset
 from grapefill.files.cells.formats import ColumnFormat
-from grapefill.files.cells.lines import Mixture, warn_of_mixtures
+from grapefill.files.cells.lines import Lines, Mixture, warn_of_mixtures
 from grapefill.files.cells.marks import AMONG_NUMBERS
 from grapefill.files.cells.notes import (
     MOSTLY,
@@ -75,8 +76,8 @@ class Context:
         Whether semicolons separate the cells, as where the comma is the decimal mark.
     usual_marks : bool
         Whether texts like ``-`` among numbers stand for missing cells.
-    whole : bool
-        Whether the file has no columns but those that are read.
+    others : tuple of TypedColumn
+        Columns of the file that have types of their own.
     """
 
     name: str
@@ -86,7 +87,7 @@ class Context:
     day_first: bool | None = None
     semicolons: bool = False
     usual_marks: bool = True
-    whole: bool = True
+    others: tuple[TypedColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,13 +140,18 @@ def read_columns(names: Sequence[str], texts: list[Any], context: Context) -> li
             mixtures.append(reader.mixture)
         texts[j] = None
 
-    def is_alone(row: int) -> bool:
-        there = sum(choices[0].values[row].is_valid for choices in columns)
-        return context.whole and len(columns) > 1 and there == 1
-
-    warn_of_mixtures(mixtures, rows, context.name, context.where, is_alone)
+    if mixtures:
+        every = [*(choices[0] for choices in columns), *context.others]
+        count = partial(_cells_of, every)
+        warn_of_mixtures(mixtures, Lines(context.name, context.where, rows, len(every), count))
     warn_of_marks(marked, context.name)
     return _resolve(names, columns, context)
+
+
+def _cells_of(columns: Sequence[TypedColumn], row: int) -> tuple[int, int]:
+    """Return how many texts a row has, and how many other values."""
+    there = [c.format.type == "text" for c in columns if c.values[row].is_valid]
+    return sum(there), len(there) - sum(there)
 
 
 def _resolve(
