@@ -130,3 +130,18 @@ def test_a_model_of_an_earlier_version_shows_draws_only(imputer, holed, tmp_path
     earlier = GrapeImputer.load(tmp_path / "m.grape")
     assert plots.sweep_means(earlier).shape == (0, holed.shape[1])
     assert len(plots.convergence(earlier, holed, draws=2).axes) == holed.shape[1]
+
+
+def test_sweeps_of_categories_are_shares(quick):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"word": random.choice(list("abcc"), 90), "x": random.normal(size=90)})
+    table = table.mask(random.random(table.shape) < 0.2)
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    axes = plots.convergence(imputer, table, draws=3).axes[0]
+    assert axes.get_ylabel() == "share of c"
+    for line in axes.get_lines():
+        assert 0.2 < line.get_ydata().mean() < 0.8
+    drawn = imputer.sample(table, 3, random_state=0)
+    holes = table["word"].isna()
+    shares = [(each["word"][holes] == "c").mean() for each in drawn]
+    np.testing.assert_allclose(axes.get_lines()[1].get_ydata(), shares)

@@ -111,7 +111,7 @@ def fit_joint(
         _start(columns, work, missing, random)
     keep, grow = _spread_over_sweeps(DRAWS, many=many), _spread_over_sweeps(KEPT_TREES, many=many)
     first = 0 if many else TREES_FROM
-    trace = []
+    usual, trace = _most_frequent(values, missing, design.n_categories), []
     for sweep in range(max(keep) + 1):
         if sweep == first:
             _start_trees(columns.values())
@@ -125,7 +125,7 @@ def fit_joint(
                 if sweep <= first or sweep in grow:
                     column.look()
                 column.redraw()
-        trace.append(_means(work.values, missing))
+        trace.append(_means(np.where(usual >= 0, work.values == usual, work.values), missing))
         if sweep in keep:
             weights = random.exponential(size=(missing.shape[0], keep[sweep]))
             products = [_products(work.inputs, each) for each in weights.T]
@@ -162,6 +162,18 @@ def _apart(design: Design, values: FloatArray, missing: BoolArray, seed: int) ->
         mine, known = holes[:, at], values[~holes[:, at], j]
         values[mine, j] = np.clip(design.undo(j, off[mine, at]), known.min(), known.max())
     return values
+
+
+def _most_frequent(
+    values: FloatArray, missing: BoolArray, n_categories: tuple[int, ...]
+) -> FloatArray:
+    """Return the category of every feature that was observed most often, -1 for numbers."""
+    return np.array(
+        [
+            np.bincount(values[~missing[:, j], j].astype(np.int64)).argmax() if k else -1.0
+            for j, k in enumerate(n_categories)
+        ]
+    )
 
 
 def _means(values: FloatArray, holes: BoolArray) -> FloatArray:

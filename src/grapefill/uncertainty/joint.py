@@ -108,9 +108,9 @@ class Joint:
     covariance : ndarray of shape (numbers, numbers)
         How the scaled columns of numbers go along with each other.
     trace : ndarray of shape (sweeps, features)
-        The mean of the drawn cells of every feature after each sweep that they were learned by, NaN
-        without holes; whoever looks at it sees whether the chain has settled. Without sweeps where
-        nobody noted it.
+        The mean of the drawn cells of every feature after each sweep that they were learned by, of
+        categories the share of the most frequent one, NaN without holes; whoever looks at it sees
+        whether the chain has settled. Without sweeps where nobody noted it.
     """
 
     design: Design

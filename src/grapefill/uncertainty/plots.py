@@ -20,7 +20,7 @@ from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid
 from grapefill.uncertainty.tables import check_count, check_coverage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from matplotlib.figure import Figure
 
@@ -112,6 +112,7 @@ def convergence(
 ) -> Figure:
     """Draw the mean of the drawn cells of every column, from sweep to sweep and draw to draw.
 
+    Of categories it is the share of the one that is most frequent among the observed cells.
     On the left are the sweeps that the draws were learned by, on the right the draws. Both should
     scatter without a trend, the sweeps at least in the end; how much draws do is the uncertainty
     of the mean.
@@ -126,14 +127,25 @@ def convergence(
     matplotlib.figure.Figure
     """
     drawn, trace = drawn_numbers(imputer, X, draws, random_state), sweep_means(imputer)
+    learned = imputer.uncertainty_
+    discrete = () if learned is None or imputer.model_ is None else imputer.model_.features.discrete
+    usual = {
+        j: int(learned.shares[j].argmax()) for j in discrete if learned and j in learned.shares
+    }
 
     def panel(axes: Any, j: int) -> None:
-        sweeps, means = trace[:, j], [float(values.mean()) for values in drawn[j][1]]
+        values = drawn[j][1]
+        if j in usual:
+            values = [each == usual[j] for each in values]
+            column = imputer.schema_.columns[imputer.schema_.features[j]]
+            assert column.categories is not None
+            axes.set_ylabel(f"share of {column.categories[usual[j]]}", parse_math=False, fontsize=8)
+        sweeps, means = trace[:, j], [float(each.mean()) for each in values]
         axes.plot(np.arange(-sweeps.size, 0), sweeps, "-", lw=1, color=OBSERVED, label="sweeps")
         axes.plot(range(1, len(means) + 1), means, "o-", ms=3, color=DRAWN, label="draws")
         axes.set_xticks([])
 
-    return _panels(imputer, list(drawn), panel, "y")
+    return _panels(imputer, list(drawn), panel, "y", plain=usual)
 
 
 def calibration(imputer: UncertaintyMixin) -> Figure:
@@ -269,10 +281,13 @@ def _panels(
     features: Sequence[int],
     draw: Callable[[Any, int], None],
     values_on: str,
+    *,
+    plain: Container[int] = (),
 ) -> Figure:
     """Return a figure with a panel for each feature, up to a dozen.
 
-    ``values_on`` names the axes that values of the column are on, x or y or both.
+    ``values_on`` names the axes that values of the column are on, x or y or both; none of those of
+    ``plain`` features.
     """
     from matplotlib.figure import Figure
 
@@ -289,7 +304,7 @@ def _panels(
         # A column may be called "$x$"; its name is no formula.
         column = schema.columns[schema.features[feature]]
         axes.set_title(column.name, fontsize=10, parse_math=False)
-        for way in values_on:
+        for way in "" if feature in plain else values_on:
             _write_values(getattr(axes, f"{way}axis"), column)
         if at == 0:
             axes.legend(frameon=False, fontsize=8)
