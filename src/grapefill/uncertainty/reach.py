@@ -76,9 +76,10 @@ class Bend(NamedTuple):
         >>> np.quantile(share, 0.1).round(2) == np.quantile(bent, 0.1).round(2)
         np.True_
         """
-        observed, redrawn = np.sort(observed), np.sort(redrawn)
-        if (redrawn < observed[0]).sum() <= max(MOST_OUTSIDE, FEWEST_BEYOND * observed.size):
+        beyond = int((redrawn < observed.min()).sum())
+        if beyond <= max(MOST_OUTSIDE, FEWEST_BEYOND * observed.size):
             return cls()
+        observed, redrawn = np.sort(observed), np.sort(redrawn)
         most = max(1, int(MOST_BENT * observed.size))
         lower = redrawn[:most] < observed[:most]
         size = most if lower.all() else int(lower.argmin())
