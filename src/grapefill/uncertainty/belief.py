@@ -4,8 +4,8 @@ A belief is a mixture of three samples, weighted by how well each foretold the h
 column:
 
 * errors: the fill plus what held-out fills were off by, in units of how far off a cell like this is
-  expected to be (as the spread of its votes, the size of the fill and the number of known cells in
-  its row tell);
+  expected to be (as the spread of its votes, the size of the fill, the number of known cells in its
+  row and whether those are among them that tell it);
 * neighbours: true values of held-out cells whose fills were about the same;
 * votes: what the trees say about this cell, each by itself.
 

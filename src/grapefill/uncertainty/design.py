@@ -31,9 +31,10 @@ ROWS_FOR_CURVES, PASSES = 2_000, 2
 FEWEST_ROWS, ROWS_PER_INPUT = 100, 5
 # A column in which some value is as frequent as that is not curved; observed values are drawn.
 FREQUENT = 0.1
-# A list of values: each comes so often on average, and no more than such a share of what could be
-# between the ends is there, by the digits that most cells have, out of so many.
-CELLS_PER_VALUE = 10
+# A list of values: each comes so often on average, as would show in the first cells, and no more
+# than such a share of what could be between the ends is there, by the digits that most cells have,
+# out of so many.
+CELLS_PER_VALUE, SOME = 10, 1_000
 SPARSE, MOSTLY, FINEST, CLOSE = 0.3, 0.95, 7, 1e-6
 
 
@@ -178,6 +179,9 @@ def values_of_list(values: FloatArray) -> FloatArray:
     >>> values_of_list(np.repeat(ages, 20)).size
     0
     """
+    some = values[:SOME]
+    if np.unique(some).size > some.size / 2 >= CELLS_PER_VALUE:
+        return np.empty(0)
     distinct = np.unique(values)
     if distinct.size < 2 or values.size < CELLS_PER_VALUE * distinct.size:
         return np.empty(0)
