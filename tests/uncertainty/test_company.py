@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from grapefill import GrapeImputer
+from grapefill.training import held_out
 from grapefill.training.together import missing_together
 from grapefill.uncertainty.cells import category_sets
 from grapefill.uncertainty.company import Company
@@ -139,3 +142,27 @@ def test_there_is_no_company_where_it_makes_no_difference():
         assert Company.of(sizes, beside) == Company()
     nobody = Company.of(np.ones(3), np.zeros((3, 0), dtype=bool))
     np.testing.assert_array_equal(nobody.sizes(np.zeros((3, 0), dtype=bool)), np.ones(3))
+
+
+def test_cells_of_an_earlier_model_and_of_new_trials_are_joined(tmp_path):
+    random = np.random.default_rng(0)
+    table = weights(random, 80).mask(random.random((80, 3)) < 0.2)
+    imputer = fitted(table)
+    assert imputer.uncertainty_.trials is not None
+    imputer.save(tmp_path / "model.grape")
+    again = GrapeImputer.load(tmp_path / "model.grape")
+    model = again.model_
+    nothing = model.held_out.beside[:, :0]
+    model.held_out = replace(model.held_out, beside=nothing)
+    lower, upper = again.interval(table, 0.9)
+    assert (lower["kg"] <= upper["kg"]).all()
+
+
+def test_what_is_known_beside_cells_is_not_kept_of_very_many(monkeypatch):
+    monkeypatch.setattr(held_out, "MOST_BESIDE", 10)
+    table = weights(np.random.default_rng(0), 120)
+    table.loc[::4, ["kg", "lb"]] = np.nan
+    imputer = fitted(table)
+    assert imputer.model_.held_out.beside.shape[1] == 0
+    lower, upper = imputer.interval(table, 0.9)
+    assert (lower["kg"] <= upper["kg"]).all()

@@ -182,3 +182,19 @@ def test_bends_are_kept_in_model_files(tmp_path):
     after = GrapeImputer.load(tmp_path / "model.grape").sample(table, 2, random_state=0)
     for one, other in zip(before, after, strict=True):
         pd.testing.assert_frame_equal(one, other)
+
+
+def test_bends_of_long_columns_that_have_trees():
+    random = np.random.default_rng(0)
+    one, two = random.normal(size=(2, 6_000))
+    often = random.random(6_000) < 0.2 + 0.6 * (one * two > 0)
+    left = random.exponential(1e-2, 6_000)
+    table = pd.DataFrame({"one": one, "two": two, "share": np.where(often, 1 - left, left)})
+    missing = random.random(6_000) < 0.1
+    truth = table["share"][missing].copy()
+    table.loc[missing, "share"] = np.nan
+    drawn = np.concatenate([each["share"][missing] for each in drawn_from(table, 2)])
+    assert 0 <= drawn.min() <= drawn.max() <= 1
+    np.testing.assert_allclose(
+        np.quantile(drawn, [0.1, 0.9]), truth.quantile([0.1, 0.9]), atol=0.02
+    )

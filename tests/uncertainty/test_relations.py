@@ -8,6 +8,7 @@ import pytest
 
 from grapefill import GrapeImputer
 from grapefill.uncertainty.choosing import choose_vote
+from grapefill.uncertainty.design import closest_of, values_of_list
 
 
 def fitted(table, **settings):
@@ -127,3 +128,12 @@ def test_sharp_votes_are_for_what_most_trees_say(sharpness, share):
     chosen = choose_vote(forest, np.empty((20_000, 1), dtype=np.float32), chance, sharpness)
     assert set(chosen) == {0.0, 2.0}
     assert (chosen == 0).mean() == pytest.approx(share, abs=0.001)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-310, 1e300, 1.7e308])
+def test_lists_of_values_of_any_size(size):
+    values = np.repeat(np.array([0.1, 0.47, 0.8, 1.0]) * size, 20)
+    found = values_of_list(values)
+    assert set(found) <= set(values)
+    if found.size:
+        np.testing.assert_array_equal(closest_of(found, values), values)

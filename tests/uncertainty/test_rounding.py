@@ -196,3 +196,22 @@ class TestProperties:
         left, right = values[:, 0], 2 * values[:, 1] - 30
         held = {"<=": left <= right, "<": left < right, ">=": left >= right, ">": left > right}
         assert held[sign][free.any(axis=1)].all()
+
+
+def test_every_tenth_of_whole_numbers_is_no_reason_to_round_to_tens():
+    table = pd.DataFrame({"y": np.arange(19_991.0), "x": np.arange(19_991.0) % 7})
+    table.loc[5:300:7, "y"] = np.nan
+    settings = {"max_steps": 3, "rounds": 0}
+    fitted = GrapeImputer("fast", settings=settings, constraints={"y": "rounded"}).fit(table)
+    filled = fitted.transform(table)["y"][table["y"].isna()]
+    assert (filled % 1 == 0).all()
+    assert (filled % 10 != 0).any()
+
+
+def test_digits_may_be_a_number_of_numpy():
+    table = pd.DataFrame({"y": [10.0, 20.0, np.nan, 50.0, 30.0] * 8})
+    constraints = {"y": {"decimals": np.int64(-1)}}
+    filled = GrapeImputer("fast", settings={"max_steps": 3}, constraints=constraints).fit_transform(
+        table
+    )
+    assert (filled["y"] % 10 == 0).all()

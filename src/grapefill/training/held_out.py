@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Cells of a column that are kept, spread over the table. More hardly tell more about its errors,
 # and what is believed of every missing cell is worked out from all of them.
 MOST_KEPT = 300
+# Which cells of their rows were known is kept of no more cells than that: 5 MB.
+MOST_BESIDE = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class HeldOut:
     known : ndarray
         How many cells of its row were known; NaN where that was not noted.
     beside : ndarray of bool, shape (cells, features)
-        Which ones; without features where that was not noted.
+        Which ones; without features where that was not noted, as in tables of very many.
     """
 
     feature: IntArray
@@ -115,8 +117,9 @@ class HeldOut:
             )
             for j, mine in said.items():
                 votes[feature == j, : mine.shape[1]] = mine
-        beside = (~np.isnan(numbers) & ~held_out)[row]
-        known = beside.sum(axis=1).astype(np.float64)
+        shown = ~np.isnan(numbers) & ~held_out
+        known = shown.sum(axis=1)[row].astype(np.float64)
+        beside = shown[row, : shown.shape[1] if row.size * shown.shape[1] <= MOST_BESIDE else 0]
         return cls(feature.astype(np.int64), truth, guess, chance, spread, votes, known, beside)
 
     @classmethod
@@ -126,8 +129,11 @@ class HeldOut:
         arrays = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in cls.__dataclass_fields__
-            if name != "votes"
+            if name not in ("votes", "beside")
         }
+        # Nobody noted it in some of them, or in all.
+        width = min(part.beside.shape[1] for part in parts)
+        arrays["beside"] = np.concatenate([part.beside[:, :width] for part in parts])
         votes = [
             np.pad(part.votes, ((0, 0), (0, most - part.votes.shape[1])), constant_values=np.nan)
             for part in parts

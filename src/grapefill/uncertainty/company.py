@@ -64,14 +64,14 @@ class Company:
         least = GAIN + float(np.log(max(1, beside.shape[1])))
         total = 0.0
         while len(found.features) < MOST_COMPANIONS:
-            gains = [_gain(sizes, alone & column) for column in absent.T]
-            best = int(np.argmax(gains)) if gains else -1
-            if best < 0 or gains[best] < total + least:
+            gains = _gains(sizes, alone[:, None] & absent)
+            best = int(np.argmax(gains)) if gains.size else -1
+            if best < 0 or not gains[best] >= total + least:
                 break
             alone &= absent[:, best]
-            total = gains[best]
-            known, unknown = _relative(sizes, alone)
-            found = cls((*found.features, best), known, unknown)
+            total = float(gains[best])
+            known, unknown = _relative(sizes, alone[:, None])
+            found = cls((*found.features, best), float(known[0]), float(unknown[0]))
         return found
 
     def is_absent(self, beside: BoolArray) -> BoolArray:
@@ -87,22 +87,28 @@ class Company:
         return np.where(self.is_absent(beside), self.unknown, self.known)
 
 
-def _relative(sizes: FloatArray, alone: BoolArray) -> tuple[float, float]:
-    """Return how large the others are and those that are alone, on average 1, drawn towards it."""
+def _relative(sizes: FloatArray, alone: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return how large the others are and those that are alone, on average 1, drawn towards it.
+
+    For each of some ways to tell who is alone, the columns of ``alone``.
+    """
     usual = max(float(sizes.mean()), 1e-300)
-    parts = [sizes[~alone], sizes[alone]]
-    means = [(part.sum() / usual + PRIOR_CELLS) / (part.size + PRIOR_CELLS) for part in parts]
-    return float(means[0]), float(means[1])
+    sums = sizes / usual @ alone
+    counts = alone.sum(axis=0)
+    known = (sizes.sum() / usual - sums + PRIOR_CELLS) / (sizes.size - counts + PRIOR_CELLS)
+    return known, (sums + PRIOR_CELLS) / (counts + PRIOR_CELLS)
 
 
-def _gain(sizes: FloatArray, alone: BoolArray) -> float:
-    """Return how much likelier sizes are if those that are alone are larger."""
-    count = int(alone.sum())
-    if min(count, sizes.size - count) < FEWEST or sizes.sum() <= 0:
-        return 0.0
+def _gains(sizes: FloatArray, alone: BoolArray) -> FloatArray:
+    """Return how much likelier sizes are if those that are alone are larger, for each column."""
+    counts, total = alone.sum(axis=0), float(sizes.sum())
+    if not 0 < total < np.inf:
+        return np.zeros(alone.shape[1])
     known, unknown = _relative(sizes, alone)
-    if unknown <= known:
-        return 0.0
-    expected = np.where(alone, unknown, known)
-    off = sizes / float(sizes.mean())
-    return float((off - np.log(expected) - off / expected).sum())
+    sums = sizes @ alone / float(sizes.mean())
+    others, left = sizes.size - counts, sizes.size - sums
+    # Sizes as of an exponential distribution.
+    said = others * np.log(known) + left / known + counts * np.log(unknown) + sums / unknown
+    enough = (np.minimum(counts, others) >= FEWEST) & (unknown > known)
+    gains: FloatArray = np.where(enough, sizes.size - said, 0.0)
+    return gains

@@ -36,6 +36,7 @@ FREQUENT = 0.1
 # out of so many.
 CELLS_PER_VALUE, SOME = 10, 1_000
 SPARSE, MOSTLY, FINEST, CLOSE = 0.3, 0.95, 7, 1e-6
+LEAST_RANGE = 1e-290
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,9 @@ def values_of_list(values: FloatArray) -> FloatArray:
     distinct = np.unique(values)
     if distinct.size < 2 or values.size < CELLS_PER_VALUE * distinct.size:
         return np.empty(0)
-    wide = float(np.ptp(distinct))
+    wide = float(distinct[-1] / 2 - distinct[0] / 2) * 2
+    if not LEAST_RANGE < wide < np.inf:
+        return np.empty(0)
     steps = wide / 10.0 ** (np.floor(np.log10(wide)) - np.arange(FINEST))
     along = (values - distinct[0])[:, None] / wide * steps
     fits = (np.abs(along - np.round(along)) < CLOSE).mean(axis=0) >= MOSTLY
@@ -201,7 +204,7 @@ def closest_of(values: FloatArray, numbers: FloatArray) -> FloatArray:
     >>> closest_of(np.array([1.0, 2.0, 5.0]), np.array([-3.0, 1.6, 4.0, 9.0])).tolist()
     [1.0, 2.0, 5.0, 5.0]
     """
-    found: FloatArray = values[np.searchsorted((values[1:] + values[:-1]) / 2, numbers)]
+    found: FloatArray = values[np.searchsorted(values[1:] / 2 + values[:-1] / 2, numbers)]
     return found
 
 

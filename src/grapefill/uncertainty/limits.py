@@ -201,6 +201,8 @@ def read_limits(column: Column, given: Any, observed: FloatArray | None) -> Limi
             f'decimals of column {name!r} must be "observed" or {-MOST_GIVEN} to {MOST_GIVEN}, got '
             f"{decimals!r}."
         )
+    if isinstance(decimals, np.integer):
+        decimals = int(decimals)
     if decimals == "observed":
         decimals = _observed_decimals(observed, _float_type(column), column.origin)
     if given.get("integer") or column.extent is not None or column.form is Form.INTEGER:

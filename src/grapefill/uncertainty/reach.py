@@ -62,8 +62,8 @@ class Bend(NamedTuple):
         ----------
         observed : ndarray of shape (cells,)
             The observed values.
-        redrawn : ndarray of shape (cells,)
-            Draws of the same cells.
+        redrawn : ndarray
+            Draws of the same cells, or of some of them.
 
         Examples
         --------
@@ -77,9 +77,11 @@ class Bend(NamedTuple):
         np.True_
         """
         beyond = int((redrawn < observed.min()).sum())
-        if beyond <= max(MOST_OUTSIDE, FEWEST_BEYOND * observed.size):
+        if beyond <= max(MOST_OUTSIDE, FEWEST_BEYOND * redrawn.size):
             return cls()
         observed, redrawn = np.sort(observed), np.sort(redrawn)
+        if observed.size != redrawn.size:
+            observed = np.quantile(observed, np.linspace(0, 1, redrawn.size))
         most = max(1, int(MOST_BENT * observed.size))
         lower = redrawn[:most] < observed[:most]
         size = most if lower.all() else int(lower.argmin())
