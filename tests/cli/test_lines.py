@@ -36,6 +36,9 @@ def test_a_title(note, above, line):
     [
         [["", "name", ""], ["a", "b", "c"], *ROWS],
         [["height", "", ""], ["1.5", "20", "a"], *ROWS],
+        [["when", "", ""], ["2024-01-01", "Ulm", "yes"], ["2024-01-02", "Bonn", "no"]],
+        [["x", "", ""], ["-", "alpha", "beta"], ["1", "gamma", ""]],
+        [["word", "", ""], ["one", "eins", "un"], ["two", "zwei", "un"]],
         [["height", "sales", ""], ["1.5", "20", "a"], *ROWS],
     ],
 )
@@ -121,3 +124,15 @@ def test_a_total_in_another_format(cli, tmp_path):
     path = tmp_path / "table.jsonl"
     path.write_text('{"x": 1, "w": "a"}\n{"x": 2, "w": "b"}\n{"x": 3, "w": "Total"}\n')
     assert f"Line 3 of '{path}', the last, looks like a total" in cli("describe", path).err
+
+
+def test_two_columns_of_which_one_has_a_name(note):
+    assert "looks like the names" not in note([["English", ""], ["one", "eins"], ["two", "zwei"]])
+
+
+def test_a_row_of_texts_below_other_rows(note):
+    rows = [row[:] for row in ROWS]
+    rows[1][:2] = "see file", "tbd"
+    found = note([NAMES, *rows])
+    assert "--na 'see file'" in found
+    assert "--na tbd" in found

@@ -4,6 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from grapefill.cli.terminal import as_option
+
 
 @pytest.fixture
 def untrained(monkeypatch):
@@ -231,3 +233,26 @@ def test_describe_says_everything_once(cli, make_csv):
     assert "stored as text" in quiet.out
     assert "'-' in 10 cells" in quiet.out
     assert "'-' in 10 cells" in cli("describe", path, "--json").out
+
+
+def test_dates_that_python_cannot_hold(cli, tmp_path):
+    far = pa.array([5_000_000 + k for k in range(40)], pa.int32()).cast(pa.date32())
+    fine = pa.array([10**18 + k for k in range(40)], pa.int64()).cast(pa.timestamp("ns"))
+    numbers = [None, *map(float, range(39))]
+    table = pa.table({"day": far, "at": fine, "n": numbers, "word": ["x", "y"] * 20})
+    pq.write_table(table, tmp_path / "far.parquet")
+    assert cli("describe", tmp_path / "far.parquet").code == 0
+
+
+def test_names_like_options_can_be_pasted(cli, make_csv):
+    rows = [[str(k), "x" if k % 3 else ""] for k in range(40)]
+    path = make_csv("ticks.csv", rows, ["n", "-flag"])
+    found = cli("describe", path).err + cli("describe", path).out
+    assert "--ignore=-flag" in as_option("--ignore", ["-flag"])
+    assert "--ignore -flag" not in found
+
+
+def test_not_a_number_is_no_mark(cli, tmp_path):
+    path = tmp_path / "lines.jsonl"
+    path.write_text('{"a": 1, "b": "x"}\n{"a": NaN, "b": "y"}\n{"a": 3, "b": "x"}\n' * 9)
+    assert "--na zz was found in no cell" in cli("describe", path, "--na", "zz").err

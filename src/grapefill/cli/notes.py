@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from grapefill.cli.terminal import as_option
+from grapefill.cli.terminal import as_option, with_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -169,7 +169,7 @@ def note_unseen(na: Sequence[str], files: Sequence[TableFile], terminal: Termina
             continue
         column, _, value = text.partition("=")
         hint = (
-            f"The option names no column: write --na {shlex.quote(value)}, for all of them."
+            f"The option names no column: write {with_value('--na', value)}, for all of them."
             if value and column in names
             else "Check how the file writes it."
         )
@@ -193,7 +193,7 @@ def _note_words(columns: Mapping[str, Values], terminal: Terminal) -> None:
     if not found:
         return
     shown = [f"{word!r} in {_places(places)}" for word, places in found.items()]
-    options = " ".join(f"--na {shlex.quote(word)}" for word in found)
+    options = " ".join(with_value("--na", word) for word in found)
     is_, it = ("is", "it") if len(found) == 1 else ("are", "they")
     terminal.note(
         f"{join_words(shown)} may mean missing. If so, add {options}; otherwise {it} {is_} learned "

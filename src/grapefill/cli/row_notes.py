@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grapefill.cli.terminal import Terminal
@@ -10,8 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["note_rows"]
 
-# Rows that a note names one by one.
-MOST_ROWS = 3
+# Rows that a note names one by one, and characters of a cell.
+MOST_ROWS, MOST_SHOWN = 3, 80
 
 
 def note_rows(file: TableFile, terminal: Terminal) -> None:
@@ -38,15 +39,17 @@ def _note_footer(file: TableFile, terminal: Terminal) -> None:
     if frame.num_columns < 2 or terminal.has_told("looks like a footer"):
         return
     rows: list[int] = []
+    first, *others = frame.columns
+    if not _is_text(first):
+        return
     for row in range(frame.num_rows - 1, max(frame.num_rows - 1 - MOST_LINES, -1), -1):
-        first, *others = (column[row].as_py() for column in frame.columns)
-        if not isinstance(first, str) or not is_footer(first):
-            break
-        if any(other is not None for other in others):
+        text = first[row].as_py()
+        if text is None or not is_footer(text) or any(other[row].is_valid for other in others):
             break
         rows.insert(0, row)
     if rows:
-        text = frame.column(0)[rows[-1]].as_py()
+        text = first[rows[-1]].as_py()
+        text = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
         places = join_words([file.where(row) for row in rows]).capitalize()
         look, it = ("looks", "it") if len(rows) == 1 else ("look", "them")
         terminal.note(
@@ -63,11 +66,19 @@ def _note_total(file: TableFile, terminal: Terminal) -> None:
         return
     frame = file.frame
     columns = zip(frame.column_names, frame.columns, strict=True)
-    last = ((name, column[-1].as_py()) for name, column in columns)
-    name, text = next((pair for pair in last if isinstance(pair[1], str)), ("", ""))
+    last = ((name, column[-1].as_py()) for name, column in columns if _is_text(column))
+    name, text = next((pair for pair in last if pair[1] is not None), ("", ""))
     if is_total(text):
         place = f"{file.where(frame.num_rows - 1).capitalize()} of {file.name}"
         terminal.note(total_message(place, text, name))
+
+
+def _is_text(column: Any) -> bool:
+    """Whether a column has texts; dates and times need not be what Python can hold."""
+    types = import_module("pyarrow.types")
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    texts = types.is_string, types.is_large_string, types.is_string_view
+    return any(is_one(kind) for is_one in texts)
 
 
 def _note_blank_rows(file: TableFile, terminal: Terminal) -> None:

@@ -107,9 +107,16 @@ def as_option(option: str, names: Sequence[str]) -> str:
     --------
     >>> as_option("--ignore", ["id", "Lfd. Nr."]), as_option("--ignore", ["id", "town, country"])
     ("--ignore 'id,Lfd. Nr.'", "--ignore id --ignore 'town, country'")
+    >>> as_option("--ignore", ["-flag"])
+    '--ignore=-flag'
     """
     given = names if any("," in name for name in names) else [",".join(names)]
-    return " ".join(f"{option} {shlex.quote(name)}" for name in given)
+    return " ".join(with_value(option, name) for name in given)
+
+
+def with_value(option: str, value: str) -> str:
+    """Return an option with its value, which may look like an option itself."""
+    return f"{option}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
 
 
 _current: ContextVar[Terminal] = ContextVar("terminal")

@@ -78,8 +78,12 @@ class JsonLinesFile(TableFile):
         """Whether a value is a mark for missing."""
         marks = spellings([mark])
         lines = (json.loads(self.lines[number]) for number in self.numbers)
+        # NaN is missing whatever the marks are.
         return any(
-            value is not None and not isinstance(value, list | dict) and _is_mark(value, marks)
+            value is not None
+            and not isinstance(value, list | dict)
+            and not (isinstance(value, float) and math.isnan(value))
+            and _is_mark(value, marks)
             for line in lines
             for value in line.values()
         )

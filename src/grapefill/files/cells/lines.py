@@ -151,8 +151,8 @@ def _of_a_line(row: int, found: Sequence[Mixture], lines: Lines) -> str:
     first, texts = once[0], _some(each.text for each in once)
     columns = _some(each.name for each in once)
     words, others = lines.cells_of(row)
-    if len(once) > 1 and row < MOST_LINES and not others:
-        if row == 0 and all(re.fullmatch(r"column \d+", each.name) for each in once):
+    if len(once) > 1 and row == 0 and not others:
+        if all(re.fullmatch(r"column \d+", each.name) for each in once):
             return (
                 f"{title} looks like the names of the columns: it has {texts}, where other lines "
                 "have numbers. Read the file with its line of names."

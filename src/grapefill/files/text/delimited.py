@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.errors import InputError, OutputError, warn
-from grapefill.files.cells.lines import MOST_LINES
 from grapefill.files.cells.marks import DOUBTFUL, spellings
 from grapefill.files.cells.read import Context, read_columns
 from grapefill.files.cells.write import write_plain, write_values
@@ -39,6 +38,8 @@ pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
 
 _SPACE = 32
+# Rows by which a title is told from names.
+TITLE_ROWS = 1_000
 # Missing cells of a column that are looked at, of some rows; and cells for the space around them.
 _SAMPLE, _FEW = 100, 20
 
@@ -68,7 +69,8 @@ class DelimitedFile(TableFile):
         self.header = options.header
         self.names = self._read_names()
         texts = self._read_texts(options)
-        self._refuse_title(texts)
+        if self.header and not options.types:
+            self._refuse_title(texts)
         context = Context(
             self.name,
             self.where,
@@ -161,9 +163,7 @@ class DelimitedFile(TableFile):
 
     def _refuse_title(self, texts: list[Any]) -> None:
         """Refuse a first line that names few columns, if one below it looks like the real names."""
-        if not self.header:
-            return
-        rows = list(zip(*(column[: MOST_LINES + 1].to_pylist() for column in texts), strict=True))
+        rows = list(zip(*(column[:TITLE_ROWS].to_pylist() for column in texts), strict=True))
         at = find_names(self._first, rows)
         if at is not None:
             raise InputError(

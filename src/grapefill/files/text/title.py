@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grapefill.files.cells.numbers import STYLES
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["find_names"]
 
+# Of two columns one may have no name.
+FEWEST_COLUMNS = 3
+# Lines between the first one and the names.
+MOST_ABOVE = 3
+
 
 def find_names(first: Sequence[str], rows: Sequence[Sequence[str | None]]) -> int | None:
     """Return which row has the names of the columns, if the first line is a title instead.
 
-    A title has text in its first cell and names few columns; below it, perhaps behind others like
-    it, is a line of words, each another one.
+    A title has text in its first cell and names few of three columns or more; below it, perhaps
+    behind others like it, is a line of words, each another one, that do not come again.
 
     Parameters
     ----------
@@ -35,11 +38,11 @@ def find_names(first: Sequence[str], rows: Sequence[Sequence[str | None]]) -> in
     >>> find_names(["Sales in 2024", "", ""], [["town", "sales", "cost"], ["Ulm", "1", None]])
     0
     """
-    if not _is_title(first):
+    if len(first) < FEWEST_COLUMNS or not _is_title(first):
         return None
-    for at, row in enumerate(rows):
+    for at, row in enumerate(rows[: MOST_ABOVE + 1]):
         if not _is_title(row):
-            return at if _are_names(row) else None
+            return at if _are_names(row) and not _come_again(row, rows[at + 1 :]) else None
     return None
 
 
@@ -49,10 +52,11 @@ def _is_title(cells: Sequence[str | None]) -> bool:
 
 
 def _are_names(cells: Sequence[str | None]) -> bool:
-    """Whether all cells are there and no numbers, each another one."""
+    """Whether all cells are words, each another one."""
     words = [cell for cell in cells if cell]
-    return len(set(words)) == len(cells) and not any(map(_is_number, words))
+    return len(set(words)) == len(cells) and all(word[0].isalpha() for word in words)
 
 
-def _is_number(text: str) -> bool:
-    return any(style.pattern.fullmatch(text) for style in STYLES)
+def _come_again(cells: Sequence[str | None], rows: Sequence[Sequence[str | None]]) -> bool:
+    """Whether one of the cells is in its column again."""
+    return any(cell == other for row in rows for cell, other in zip(cells, row, strict=True))
