@@ -6,6 +6,17 @@ import pytest
 
 from grapefill.cli.terminal import as_option
 
+LEARNING = pytest.mark.parametrize(
+    "command",
+    [
+        ("impute", "{path}", "-o", "{out}"),
+        ("fit", "{path}", "--model", "{out}"),
+        ("predict", "{path}", "{path}", "--target", "n", "-o", "{out}"),
+    ],
+    ids=lambda command: command[0],
+)
+"""Commands that learn from a table, whose column n is a target."""
+
 
 @pytest.fixture
 def untrained(monkeypatch):
@@ -70,15 +81,7 @@ def test_large_marks_have_no_one_spelling(cli, make_csv):
 
 
 @pytest.mark.usefixtures("untrained")
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("impute", "{path}", "-o", "{out}"),
-        ("fit", "{path}", "--model", "{out}"),
-        ("predict", "{path}", "{path}", "--target", "n", "-o", "{out}"),
-    ],
-    ids=lambda command: command[0],
-)
+@LEARNING
 def test_words_that_may_mean_missing(cli, make_csv, tmp_path, command):
     towns = ["Ulm", "Bonn", "Unknown", "", "N.A."]
     wants = ["yes", "no", "maybe", "Prefer not to say", "Don\u2019t know", "Unknown", "-"]
@@ -157,15 +160,7 @@ def ticked(make_csv):
 
 
 @pytest.mark.usefixtures("untrained")
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("impute", "{path}", "-o", "{out}"),
-        ("fit", "{path}", "--model", "{out}"),
-        ("predict", "{path}", "{path}", "--target", "n", "-o", "{out}"),
-    ],
-    ids=lambda command: command[0],
-)
+@LEARNING
 def test_boxes_that_are_ticked_or_empty(cli, ticked, tmp_path, command):
     given = [word.format(path=ticked, out=tmp_path / "out.csv") for word in command]
     notes = cli(*given).err
@@ -244,12 +239,14 @@ def test_dates_that_python_cannot_hold(cli, tmp_path):
     assert cli("describe", tmp_path / "far.parquet").code == 0
 
 
-def test_names_like_options_can_be_pasted(cli, make_csv):
+@pytest.mark.usefixtures("untrained")
+def test_names_like_options_can_be_pasted(cli, make_csv, tmp_path):
     rows = [[str(k), "x" if k % 3 else ""] for k in range(40)]
     path = make_csv("ticks.csv", rows, ["n", "-flag"])
-    found = cli("describe", path).err + cli("describe", path).out
-    assert "--ignore=-flag" in as_option("--ignore", ["-flag"])
-    assert "--ignore -flag" not in found
+    command = "impute", path, "-o", tmp_path / "out.csv"
+    assert as_option("--ignore", ["-flag"]) == "--ignore=-flag"
+    assert "--ignore=-flag" in cli(*command).err
+    assert "'-flag'" not in cli(*command, "--ignore=-flag").err
 
 
 def test_not_a_number_is_no_mark(cli, tmp_path):
