@@ -625,11 +625,12 @@ class TestSummary:
     def test_tells_what_fills_each_column_and_how_well(self):
         imputer = quick().fit(mixed_table(100))
         header, *lines = imputer.summary().splitlines()[:9]
-        words = "column kind filled by held out constant network trees blend"
+        words = "column kind filled by held out constant network trees blend alone"
         assert " ".join(header.split()) == words
         assert [line.split()[0] for line in lines] == list(mixed_table().columns)
         for line, trial in zip(lines, imputer.model_.trials, strict=True):
             assert f"{trial.blend:.4g}" in line
+            assert line.endswith(f"{trial.alone:.4g}")
             assert ("network" in line) == (trial.share > 0)
 
     def test_without_trees_there_is_nothing_to_compare(self):

@@ -123,8 +123,8 @@ def test_gain_is_the_error_over_that_of_a_constant(facts: Facts) -> None:
     for column in facts.columns:
         trial = column.trial
         assert trial is not None
-        if trial.blend is not None and trial.constant:
-            assert gains[column.name] == trial.blend / trial.constant
+        if trial.alone is not None and trial.constant:
+            assert gains[column.name] == trial.alone / trial.constant
     known = [gain for gain in gains.values() if gain is not None]
     assert facts.gain == pytest.approx(np.mean(known))
 

@@ -59,6 +59,19 @@ def test_numbers_that_are_missing_together():
     assert held(lower, upper, complete, missing) > 0.8
 
 
+def test_errors_that_are_told_are_those_of_cells_missing_together():
+    random = np.random.default_rng(1)
+    complete = weights(random, 400)
+    table, page = complete.copy(), random.random(400) < 0.3
+    table.loc[page, ["kg", "lb"]] = np.nan
+    imputer = fitted(table)
+    off = (imputer.transform(table)["kg"] - complete["kg"])[page].abs().mean()
+    trial = imputer.model_.trials[list(table).index("kg")]
+    assert trial.error == trial.alone == pytest.approx(off, rel=0.3)
+    # With lb in sight, as it never is where kg is missing, it looks easy.
+    assert trial.blend < 0.7 * trial.alone
+
+
 def test_numbers_that_are_missing_together_now_and_then():
     random = np.random.default_rng(0)
     complete = weights(random, 500)

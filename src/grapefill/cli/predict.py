@@ -357,7 +357,7 @@ def _quality(predictor: GrapePredictor, target: str) -> list[str]:
     if model is None or not model.trials:
         return []
     trial = model.trials[-1]
-    error = trial.blend if trial.blend is not None else trial.network
+    error = trial.error
     if error is None or trial.constant is None:
         return []
     if hasattr(predictor, "classes_"):

@@ -174,7 +174,7 @@ def still_empty(columns: list[ColumnSummary]) -> str:
 
 def _errors(column: Column, trial: ColumnTrial) -> tuple[str, str, float | None, int | None]:
     """Return errors on held-out cells in words, their ratio, and how many cells these were."""
-    error = trial.blend if trial.blend is not None else trial.network
+    error = trial.error
     if error is None or trial.constant is None:
         return "", "", None, None
     ratio = error / trial.constant if trial.constant else None

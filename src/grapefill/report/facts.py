@@ -69,18 +69,18 @@ class ColumnFacts:
     def gain(self) -> float | None:
         """Return the held-out error as a share of that of filling in one value everywhere."""
         trial = self.trial
-        if trial is None or trial.blend is None or not trial.constant:
+        if trial is None or trial.error is None or not trial.constant:
             return None
-        return trial.blend / trial.constant
+        return trial.error / trial.constant
 
     @property
     def errors(self) -> tuple[str, str] | None:
         """Return the held-out errors, of the model and of one value everywhere, in words."""
         trial = self.trial
-        if trial is None or trial.blend is None:
+        if trial is None or trial.error is None:
             return None
         constant = "" if trial.constant is None else describe_error(trial.constant, self.column)
-        return describe_error(trial.blend, self.column), constant
+        return describe_error(trial.error, self.column), constant
 
     def words(self, numbers: FloatArray) -> list[str]:
         """Return numbers of the column as a reader knows them."""

@@ -57,6 +57,9 @@ class ColumnTrial:
         Error of the factors, if they were tried.
     factor_share : float
         The weight of the factors within that share.
+    alone : float or None
+        Error of the blend where each cell is held out by itself, with what else is missing beside
+        such cells; None if that was not tried. The other errors are of cells held out together.
     """
 
     cells: int
@@ -67,6 +70,13 @@ class ColumnTrial:
     share: float
     factors: float | None = None
     factor_share: float = 0.0
+    alone: float | None = None
+
+    @property
+    def error(self) -> float | None:
+        """How far off missing cells are likely to be: the last of these errors that is known."""
+        found = (self.alone, self.blend, self.network)
+        return next((error for error in found if error is not None), None)
 
 
 def choose_shares(

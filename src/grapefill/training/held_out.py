@@ -145,6 +145,13 @@ class HeldOut:
         mine = self.feature == feature
         return type(self)(**{name: array[mine] for name, array in self.arrays().items()})
 
+    def error(self, *, categories: bool) -> float | None:
+        """Return the mean absolute error, or the share of wrong categories; None if unknown."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            off = self.guess != self.truth if categories else np.abs(self.guess - self.truth)
+            error = float(off.mean()) if off.size else np.inf
+        return error if np.isfinite(error) else None
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return plain arrays, by name, for a model file."""
         return dict(vars(self))

@@ -308,7 +308,8 @@ class Stack:
                 tried=(),
                 weights=self._weights,
             )
-        model.trials, model.held_out = trials, self._collect(None, one, one, None)
+        model.held_out = self._collect(None, one, one, None)
+        model.trials = self._with_alone(trials)
 
     def try_parts(self, history: History, callbacks: Sequence[Callback] = ()) -> _Choice | None:
         """Try the trees on the held-out cells, which are kept in the model.
@@ -330,8 +331,8 @@ class Stack:
         model, config = self.model, self.model.preset.forest
         numbers = self.numbers
         none = np.zeros(model.features.count)
-        model.trials = tuple(map(_of_factors, self.trials))
         model.held_out = self._collect(None, none, np.ones(none.size), None)
+        model.trials = self._with_alone(tuple(map(_of_factors, self.trials)))
         if not wants_trees(model):
             return None
         growth = Growth(
@@ -368,7 +369,17 @@ class Stack:
         model.held_out = self._collect(guess, shares, powers, replace(tried, trimmed=trimmed))
         if model.trials:
             trials = tuple(map(_joined, model.trials, trials))
-        return _Choice(growth, shares, trimmed, smooth, powers, trials)
+        return _Choice(growth, shares, trimmed, smooth, powers, self._with_alone(trials))
+
+    def _with_alone(self, trials: tuple[ColumnTrial, ...]) -> tuple[ColumnTrial, ...]:
+        """Return trials that also say how far off cells are that were held out by themselves."""
+        if self.alone is None or self.model.held_out is None:
+            return trials
+        cells, features = self.model.held_out, self.model.features
+        return tuple(
+            replace(trial, alone=cells.of(j).error(categories=j in features.discrete))
+            for j, trial in enumerate(trials)
+        )
 
     def _collect(
         self, trees: Guess | None, shares: FloatArray, powers: FloatArray, chain: Chain | None

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from grapefill.training.model import GrapeModel
 
 PARTS = ("network", "factors", "trees")
-ERRORS = ("constant", "network", "factors", "trees", "blend")
+ERRORS = ("constant", "network", "factors", "trees", "blend", "alone")
 
 
 def summarise(model: GrapeModel) -> str:
@@ -36,6 +36,12 @@ def summarise(model: GrapeModel) -> str:
             "numbers, share of wrong categories. The constant is the median, or the most frequent",
             "category. All parts were given more data, and there are more trees, afterwards. Trees",
             "of lines have a linear map in each leaf, for columns that follow others smoothly.",
+        ]
+    if "alone" in errors:
+        lines += [
+            "Most of these cells were held out at the same time as others of their rows. Alone is",
+            "the error of the blend where each is held out by itself, and with it what is usually",
+            "missing where such a cell is: so far off are missing cells likely to be.",
         ]
     if trials and model.n_labels:
         lines.append("Features were held out of rows whose labels were known, as a rule.")
