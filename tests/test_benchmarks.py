@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from benchmarks import accuracy, data, labels, paper, runner, speed
+from benchmarks import accuracy, data, draws, labels, paper, runner, speed
 from benchmarks.baselines.soft_impute import SoftImpute
 from benchmarks.methods import METHODS
 from benchmarks.plain import PlainNetwork, PlainSelectTraining
@@ -294,6 +294,14 @@ def test_missing_data_folder_is_explained(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv("GRAPEFILL_DATA", raising=False)
     with pytest.raises(SystemExit, match="GRAPEFILL_DATA"):
         data.data_folder()
+
+
+def test_the_error_to_be_expected_of_correlations_is_told_by_the_draws() -> None:
+    random = np.random.default_rng(0)
+    spread = random.uniform(0.01, 0.05, size=(30, 30))
+    truth, *drawn = random.normal(0, spread, size=(21, 30, 30))
+    off = draws._gap(truth, np.mean(drawn, axis=0))
+    assert draws._expected(np.stack(drawn)) == pytest.approx(off, rel=0.07)
 
 
 def test_markdown_table() -> None:
