@@ -48,11 +48,26 @@ _ARTICLES = {
     "identifier": "an identifier",
     "free text or identifier": "free text or an identifier",
 }
-# All nines, the ends of 32-bit integers, and huge fill values.
-_MARKS = np.array(
-    [sign * (10.0**digits - 1) for digits in range(2, 13) for sign in (-1, 1)]
-    + [-(2.0**31), 2.0**31 - 1, -1e20, 1e20, -1e30, 1e30]
-)
+
+
+def _written_marks() -> Array:
+    """Return numbers that are often written for a missing cell."""
+    whole = [float(digit * digits) for digits in range(2, 6) for digit in "78"]
+    nines = [float("9" * digits) for digits in range(2, 13)]
+    nines += [
+        float(f"{'9' * digits}.{'9' * behind}") for digits in range(2, 6) for behind in (1, 2)
+    ]
+    ends = [2.0**15 - 1, 2.0**31 - 1, 1e20, 1e30]
+    found = np.array([*whole, *nines, *ends])
+    found = np.concatenate([found, -found, [-(2.0**15), -(2.0**31)]])
+    # Columns of float32 have some of them a little off.
+    return np.unique(np.concatenate([found, found.astype(np.float32).astype(np.float64)]))
+
+
+_MARKS = _written_marks()
+# Numbers that mean missing only in a column of many others, with nothing near them.
+_WEAK_MARKS = np.array([-1.0, -7.0, -8.0, -9.0, -97.0, -98.0, 97.0, 98.0])
+_FEWEST_OTHERS = 5
 
 
 @dataclass(frozen=True)
@@ -215,7 +230,7 @@ def find_sentinels(table: Table) -> Iterator[tuple[int, float, int]]:
             continue
         numbers = cells.numbers()[~cells.missing]
         # Marks stand at an end, which is found much sooner than how often each number is there.
-        if np.isin([numbers.min(), numbers.max()], _MARKS).any():
+        if np.isin([numbers.min(), numbers.max()], [*_MARKS, *_WEAK_MARKS]).any():
             for value, count in _sentinels(*np.unique(numbers, return_counts=True)):
                 yield j, value, count
 
@@ -225,10 +240,13 @@ def plain_number(value: float) -> str:
 
     Examples
     --------
-    >>> plain_number(-99999999.0), plain_number(1e30)
-    ('-99999999', '1e+30')
+    >>> plain_number(-99999999.0), plain_number(-999.9), plain_number(1e30)
+    ('-99999999', '-999.9', '1e+30')
     """
-    return f"{value:.0f}" if value % 1 == 0 and abs(value) < LONG else f"{value:g}"
+    if value % 1 == 0 and abs(value) < LONG:
+        return f"{value:.0f}"
+    # Seven digits are all that a float32 has.
+    return f"{value:.7g}"
 
 
 def _are_consecutive(found: Array) -> bool:
@@ -243,11 +261,19 @@ def _sentinels(found: Array, counts: Array) -> Iterator[tuple[float, int]]:
     """Yield numbers at either end that look like marks and stand apart from all others."""
     numbers = found.astype(np.float64)
     numbers, counts = numbers[np.isfinite(numbers)], counts[np.isfinite(numbers)]
-    marks = np.isin(numbers, _MARKS)
+    marks, weak = np.isin(numbers, _MARKS), np.isin(numbers, _WEAK_MARKS)
+    if (~marks & ~weak).sum() >= _FEWEST_OTHERS:
+        weak &= _stand_apart(numbers, numbers[~marks & ~weak], 1.0)
+        marks |= weak
     others = numbers[~marks]
     if others.size < 2:
         return
+    far = marks & _stand_apart(numbers, others, 0.5)
+    yield from zip(numbers[far].tolist(), counts[far].tolist(), strict=True)
+
+
+def _stand_apart(numbers: Array, others: Array, widths: float) -> Array:
+    """Return which numbers are that many times the width of some others away from all of these."""
     low, high = others[0], others[-1]
-    for value, count in zip(numbers[marks].tolist(), counts[marks].tolist(), strict=True):
-        if max(low - value, value - high) > (high - low) / 2:
-            yield value, count
+    found: Array = np.maximum(low - numbers, numbers - high) > widths * (high - low)
+    return found

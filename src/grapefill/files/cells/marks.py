@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ AMONG_NUMBERS = frozenset(
 """Marks where all else in the column is numbers or dates; elsewhere they may be categories."""
 
 _MOST_ZEROS = 6
+_DECIMAL = re.compile(r"-?\d+[.,]\d+")
 
 
 def spellings(marks: Iterable[str]) -> frozenset[str]:
@@ -40,6 +42,8 @@ def spellings(marks: Iterable[str]) -> frozenset[str]:
     --------
     >>> sorted(spellings(["-9"]))[:4]
     ['-9', '-9,0', '-9,00', '-9,000']
+    >>> sorted(spellings(["-99.9"]))[:4]
+    ['-99,9', '-99,90', '-99,9000', '-99,90000']
     """
     found = set()
     for mark in marks:
@@ -50,5 +54,14 @@ def spellings(marks: Iterable[str]) -> frozenset[str]:
                 f"{text}{point}{'0' * zeros}"
                 for point in ".,"
                 for zeros in range(1, _MOST_ZEROS + 1)
+            }
+        elif _DECIMAL.fullmatch(text):
+            whole, behind = re.split("[.,]", text)
+            found |= {
+                f"{whole}{point}{behind}{'0' * zeros}"
+                for point in ".,"
+                for zeros in range(_MOST_ZEROS)
+                # Three digits may be thousands: 99,900 is not 99.9.
+                if len(behind) + zeros != 3 or not zeros
             }
     return frozenset(found)
