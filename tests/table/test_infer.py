@@ -216,8 +216,17 @@ def test_a_schema_survives_json(native):
     again.check(Table.wrap(native))
 
 
-def test_an_enum_and_an_ordered_dictionary_are_ordinal_on_request():
+def test_an_ordered_dictionary_is_ordinal():
+    sizes = pd.Categorical(["hi", "lo"], categories=["lo", "mid", "hi"], ordered=True)
+    column = infer(pa.Table.from_pandas(pd.DataFrame({"c": sizes}))).columns[0]
+    assert (column.kind, column.categories) == (Kind.ORDINAL, ("lo", "hi"))
+    unordered = pd.Categorical(["hi", "lo"], categories=["lo", "hi"])
+    assert kind_of(pa.Table.from_pandas(pd.DataFrame({"c": unordered}))) is Kind.CATEGORICAL
+
+
+def test_an_enum_is_ordinal_on_request():
     enum = pl.DataFrame({"c": ["hi", "lo"]}, schema={"c": pl.Enum(["lo", "mid", "hi"])})
     for native in (enum, enum.to_arrow()):
+        assert kind_of(native) is Kind.CATEGORICAL
         column = infer(native, kinds={"c": "ordinal"}).columns[0]
         assert (column.kind, column.categories) == (Kind.ORDINAL, ("lo", "hi"))

@@ -166,6 +166,10 @@ class ArrowCells(ColumnCells):
 class ArrowDictionaryCells(ArrowCells):
     """A dictionary-encoded pyarrow column, that is, a category."""
 
+    def __init__(self, column: Any, mark: Mark, *, order_meant: bool) -> None:
+        super().__init__(column, mark)
+        self.order_meant = order_meant
+
     @cached_property
     def _encoded(self) -> tuple[IntArray, list[Any]]:
         """Indices into one dictionary (-1 where missing) and its values."""
@@ -187,7 +191,14 @@ class ArrowDictionaryCells(ArrowCells):
             return Storage(Form.OTHER, name, reason=f"values of type {name}")
         declared = tuple(dict.fromkeys(v for v in self._encoded[1] if v is not None))
         ordered = bool(self.type.ordered)
-        return Storage(Form.CATEGORY, name, declared=declared, ordered=ordered, closed=ordered)
+        return Storage(
+            Form.CATEGORY,
+            name,
+            declared=declared,
+            ordered=ordered,
+            order_meant=ordered and self.order_meant,
+            closed=ordered,
+        )
 
     def absent(self) -> BoolArray:
         """Return where there is no value, or NaN."""
@@ -224,10 +235,10 @@ class ArrowDictionaryCells(ArrowCells):
         return pa.chunked_array([array])
 
 
-def arrow_cells(column: Any, mark: Mark) -> ArrowCells:
-    """Return the cells of a chunked array of any type."""
+def arrow_cells(column: Any, mark: Mark, *, order_meant: bool = True) -> ArrowCells:
+    """Return the cells of a chunked array of any type; see `Storage` for the order."""
     if pa.types.is_dictionary(column.type):
-        return ArrowDictionaryCells(column, mark)
+        return ArrowDictionaryCells(column, mark, order_meant=order_meant)
     return ArrowCells(column, mark)
 
 

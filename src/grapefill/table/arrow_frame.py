@@ -34,7 +34,10 @@ class ArrowFrame:
 
     def cells(self, j: int, mark: Mark) -> ColumnCells:
         """Return column `j`."""
-        return arrow_cells(self.table.column(j), mark)
+        # An Enum of polars is stored like ordered categories, but lists what it may hold.
+        marks = self.table.schema.field(j).metadata or {}
+        is_enum = any(name.startswith(b"_PL_") for name in marks)
+        return arrow_cells(self.table.column(j), mark, order_meant=not is_enum)
 
     def slice(self, start: int, stop: int) -> Self:
         """Return some rows without a copy."""

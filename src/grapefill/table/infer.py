@@ -11,9 +11,8 @@ pandas floats, some missing, the rest all whole numbers      ordinal: pandas tur
 integers of any width                                        ordinal
 booleans, also Python objects                                boolean
 text, unordered categories                                   categorical
-pandas' ordered categories                                   ordinal over their order; polars
-                                                             Enum and ordered pyarrow
-                                                             dictionaries only on request
+ordered categories of pandas and of pyarrow                  ordinal over their order; those of
+                                                             a polars Enum only on request
 datetimes, dates, durations                                  datetime
 Python objects: only integers / numbers                      ordinal / continuous
 anything else (lists, structs, bytes, times, mixtures)       passthrough

@@ -86,7 +86,7 @@ class Storage:
     ordered : bool
         Whether the declared categories stand in an order, so that "ordinal" is possible.
     order_meant : bool
-        Whether the caller said so; an Enum or a dictionary is in some order in any case.
+        Whether the caller said so; an Enum is in some order in any case.
     closed : bool
         Whether a category that is not declared cannot be stored without harm.
     holes_make_floats : bool
