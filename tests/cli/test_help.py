@@ -69,6 +69,7 @@ def test_version(cli):
         (["compare", "a.csv", "--seed", "-1"], "See 'grapefill compare --help'."),
         (["nothing"], "See 'grapefill --help'."),
         (["impute", "a.csv", "b.csv"], "One argument too many: b.csv."),
+        (["compare", "a.csv", "--methods", "mean", "KNN"], "are written with commas, as in a,b."),
         (["impute", "a.csv", "--seed", "-1"], "Must be >= 0"),
         (["impute", "a.csv", "--seed", "1.5"], "--seed: 1.5 is not a whole number"),
         (["impute", "a.csv", "--draws", "two"], "--draws: two is not a whole number"),

@@ -176,11 +176,28 @@ def test_notes_are_shown_once_and_in_our_words(cli, make_csv, rows, quick):
     assert "Add --ignore id,remark to accept this" in result.err
 
 
-def test_nothing_missing(cli, make_csv, quick):
+def test_nothing_missing(cli, make_csv, quick, monkeypatch):
     path = make_csv("full.csv", [[str(k), str(k * 2)] for k in range(30)], ["a", "b"])
+    # There is nothing to train for.
+    monkeypatch.setattr("grapefill.imputer.GrapeImputer.fit", None)
     result = cli("impute", path, *quick)
+    assert result.code == 0
     assert "No cell was missing; the table is unchanged." in result.out
     assert path.with_name("full-filled.csv").read_bytes() == path.read_bytes()
+
+
+def test_a_model_is_learned_where_nothing_is_missing(cli, make_csv, quick, tmp_path):
+    path = make_csv("full.csv", [[str(k), str(k * 2)] for k in range(30)], ["a", "b"])
+    result = cli("impute", path, "--model", tmp_path / "a.grape", *quick)
+    assert "No cell was missing; the table is unchanged." in result.out
+    assert (tmp_path / "a.grape").exists()
+
+
+def test_a_time_limit_that_ends_the_training_is_told(cli, houses, quick):
+    result = cli("impute", houses, "--time-limit", "0.01")
+    assert result.code == 0
+    assert re.search(r"--time-limit ended the training after \d+ steps?\. With more", result.err)
+    assert "ended the training" not in cli("impute", houses, "--overwrite", *quick).err
 
 
 def test_nothing_there(cli, make_csv, quick):

@@ -145,12 +145,13 @@ class Training:
 @Parameter(name="*", group=_COLUMNS)
 @dataclass(frozen=True, kw_only=True)
 class Kinds:
-    """What columns are, where their cells do not tell. Each can be repeated, or list several.
+    """What columns are, where their cells do not tell.
 
     Parameters
     ----------
     ignore
-        Columns to leave as they are and not to learn from, such as identifiers.
+        Columns to leave as they are and not to learn from, such as identifiers. Like the next
+        ones, can be repeated, or list several with commas.
     categorical
         Columns of categories, even if they look like numbers.
     ordinal

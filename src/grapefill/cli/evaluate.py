@@ -101,7 +101,7 @@ def compare(
         The table; - for standard input.
     methods
         The methods, if not all: mean, KNN, MICE, chained trees, grapefill fast, grapefill default.
-        Can be repeated, or list several.
+        Can be repeated, or list several with commas.
     rate
         The share of the observed cells of each column that are hidden.
     repeats
@@ -171,7 +171,7 @@ def ampute(
     mechanism
         Why cells go missing: completely at random, by other columns, or by their own values.
     holes_in
-        The columns that may have holes, if not all. Can be repeated, or list several.
+        The columns that may have holes, if not all. Can be repeated, or list several with commas.
     seed
         Where randomness starts; the same seed makes the same holes.
     """

@@ -144,6 +144,12 @@ def impute(
     started = time.perf_counter()
     file, plan, table = _open(data, columns, reading, terminal)
     file.check_target(output)
+    if model is None and report is None and not drawn and not ends and not has_holes(table):
+        from grapefill.cli.summary import NOTHING_MISSING
+
+        file.write(output, file.as_written(table), overwrite=running.overwrite)
+        terminal.show(NOTHING_MISSING, written_to(output), to_error=output == "-")
+        return
     checkpoint = training.checkpoint(model)
     imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
     filled = file.as_written(fill(imputer, plan, table, terminal))
@@ -322,6 +328,18 @@ def _page(imputer: GrapeImputer, table: Any, data: str, terminal: Terminal, draw
         return make_report(imputer, table, title=title, draws=min(draws, MOST_IN_REPORT))
 
 
+def has_holes(table: Any) -> bool:
+    """Whether any cell of a table is missing."""
+    from grapefill.files.changes import find_missing
+
+    return any(find_missing(column).any() for column in table.columns)
+
+
+def written_to(output: str) -> str:
+    """Return where a filled table is, in words."""
+    return f"The filled table: {'standard output' if output == '-' else output}"
+
+
 def show_result(
     terminal: Terminal,
     imputer: GrapeImputer,
@@ -334,9 +352,7 @@ def show_result(
     """Show what was filled in, how good that is, and where it is."""
     from grapefill.cli.summary import Tally, result_lines
 
-    to_error = output == "-"
     tally = Tally()
     tally.add(table, filled)
-    place = "standard output" if to_error else output
     lines = result_lines(imputer, tally, seconds)
-    terminal.show(*lines, f"The filled table: {place}", to_error=to_error)
+    terminal.show(*lines, written_to(output), to_error=output == "-")

@@ -95,8 +95,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         except UnusedCliTokensError as error:
-            extra = " ".join(error.unused_tokens or ())
-            return _fail(terminal, f"One argument too many: {extra}. {_see(error)}", USAGE)
+            extra = error.unused_tokens or ()
+            many = "One argument" if len(extra) == 1 else f"{len(extra)} arguments"
+            message = (
+                f"{many} too many: {' '.join(extra)}. Several values of one option are written "
+                f"with commas, as in a,b. {_see(error)}"
+            )
+            return _fail(terminal, message, USAGE)
         except ValidationError as error:
             given = None if error.argument is None else error.argument.value
             if isinstance(given, tuple):

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 MOST_COLUMNS = 40
+NOTHING_MISSING = "No cell was missing; the table is unchanged."
 # Columns that are named in a sentence.
 MOST_NAMES = 10
 # With fewer held-out cells, a change may be chance.
@@ -145,7 +146,7 @@ def result_lines(imputer: GrapeImputer, tally: Tally, seconds: float | None = No
     """Return what to show of a table that was filled, in so many seconds."""
     found = summarise_columns(imputer, tally)
     if not found:
-        return ["No cell was missing; the table is unchanged."]
+        return [NOTHING_MISSING]
     cells = sum(column.filled for column in found)
     were = "cell was" if cells == 1 else "cells were"
     took = "" if seconds is None else f" in {seconds:.1f} seconds"

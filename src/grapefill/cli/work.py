@@ -181,13 +181,21 @@ def train(
     KeyboardInterrupt
         If nothing was learned yet, or is not to be used.
     """
+    from grapefill.evaluate.text import counted
+
     with terminal.progress("Training") as bar:
         estimator = fit([_say_where_it_goes_on(terminal), *bar.callbacks])
     # These belong to this run, not to the model.
     estimator.callbacks = estimator.checkpoint = None
-    if estimator.history_.stopped != "interrupted":
+    history = estimator.history_
+    if history.stopped == "time limit":
+        terminal.note(
+            f"--time-limit ended the training after {counted(len(history.step), 'step')}. With "
+            "more time, what is filled in would be closer."
+        )
+    if history.stopped != "interrupted":
         return estimator
-    steps = estimator.history_.best_step
+    steps = history.best_step
     if not terminal.ask(f"Training was interrupted after {steps:,} steps. Use the best so far?"):
         if checkpoint is not None and Path(checkpoint.path).exists():
             terminal.note(f"The same command goes on from the last checkpoint, {checkpoint.path}.")

@@ -126,10 +126,12 @@ class DelimitedFile(TableFile):
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             places = [str(j + 1) for j, name in enumerate(names) if name == twice[0]]
+            # With a number in it, the line may be one of values.
+            no_names = ", or say that the file has no line of names"
             raise InputError(
                 f"Columns {' and '.join(places)} of {self.name} are both called {twice[0]!r}. "
-                "Give every column its own name in the first line, or say that the file has no "
-                "line of names."
+                "Give every column its own name in the first line"
+                f"{no_names if any(map(_is_number, texts)) else ''}."
             )
         if all(_is_number(text) for text in texts):
             warn(
