@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import grapefill
-from grapefill.cli.arguments import read_seconds, read_settings
 from grapefill.cli.main import main
 from grapefill.cli.terminal import PHRASES, SILENT, UNUSED, in_words_of_the_command_line
+from grapefill.cli.values import read_seconds, read_settings
 from grapefill.errors import ConfigError, GrapefillError
 
 ROOT = Path(grapefill.__file__).parent

@@ -153,3 +153,38 @@ def test_a_workbook_that_cannot_be_written(cli, make_csv, tmp_path):
     assert "Line 3 of" in words
     assert "column 'a', has control characters" in words
     assert not (tmp_path / "bell.xlsx").exists()
+
+
+def test_rules_and_deltas_hold_in_files_and_models(cli, make_csv, quick, tmp_path):
+    rows = [[str(k % 9), "" if k % 3 else str(k % 9 + 2), str(k % 5)] for k in range(60)]
+    path = make_csv("table.csv", rows, ["low", "high", "x"])
+    plain, ruled, again = (tmp_path / f"{name}.csv" for name in ("plain", "ruled", "again"))
+    model = tmp_path / "a.grape"
+    assert cli("impute", path, "-o", plain, *quick).code == 0
+    options = ("--rule", "high >= low + 7", "--delta", "high=1", "--model", model)
+    result = cli("impute", path, "-o", ruled, *options, *quick)
+    assert result.code == 0
+    assert "20 rows break the rules 'high >= low + 7'" in result.err
+    assert cli("apply", model, path, "-o", again).code == 0
+    assert again.read_bytes() == ruled.read_bytes()
+    assert plain.read_bytes() != ruled.read_bytes()
+    for was, line in zip(rows, ruled.read_text().splitlines()[1:], strict=True):
+        low, high, _ = map(int, line.split(","))
+        assert high >= low + 7 if was[1] == "" else str(high) == was[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--rule", "area >= rom"), 1, "--rule names the column 'rom', which the table"),
+        (("--rule", "area > heating"), 1, "--rule names the column 'heating', which does not hold"),
+        (("--rule", "area"), 1, "The rule 'area' cannot be read"),
+        (("--delta", "area"), 2, "names no number. Write it like income=-500."),
+        (("--delta", "aera=1"), 1, "--delta names the column 'aera', which is not there. Did you"),
+        (("--delta", "area=1", "--delta", "area=2"), 1, "--delta names the column 'area' twice"),
+    ],
+)
+def test_rules_and_deltas_that_cannot_be(cli, houses, options, code, words):
+    result = cli("impute", houses, *options)
+    assert result.code == code
+    assert words in " ".join(result.err.split())

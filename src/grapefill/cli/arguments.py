@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, validators
 
+from grapefill.cli.values import read_delta, read_limits, read_seconds, read_settings
 from grapefill.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ __all__ = [
     "Answering",
     "Columns",
     "File",
+    "Filling",
     "Kinds",
     "Output",
     "Ray",
@@ -32,9 +32,6 @@ __all__ = [
     "Seed",
     "Training",
     "Whole",
-    "read_limits",
-    "read_seconds",
-    "read_settings",
 ]
 
 _TRAINING = Group("Training", sort_key=2)
@@ -81,16 +78,20 @@ def _check_limits(_: Any, value: tuple[str, ...]) -> None:
         read_limits(each)
 
 
+def _check_delta(_: Any, value: tuple[str, ...]) -> None:
+    for each in value:
+        read_delta(each)
+
+
 _TIME = Parameter(validator=_check_time, metavar="TIME")
 _SETTING = Parameter(name="--set", validator=_check_settings, metavar="NAME=VALUE")
 _LIMITS = Parameter(validator=_check_limits, metavar="LIMITS")
+_DELTA = Parameter(validator=_check_delta, metavar="NUMBER")
 _FILE = Parameter(allow_leading_hyphen=True, validator=_check_file, metavar="FILE")
 File = Annotated[str, _FILE]
 Whole = Annotated[int, Parameter(converter=_whole_number)]
 Seed = Annotated[Whole, Parameter(validator=validators.Number(gte=0, lt=2**32))]
 Output = Annotated[str | None, _FILE, Parameter(name=["--output", "-o"])]
-
-_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
 
 @Parameter(name="*", group=_TRAINING)
@@ -181,6 +182,25 @@ class Columns(Kinds):
     """
 
     bounds: Annotated[tuple[str, ...], _REPEAT, _LIMITS] = ()
+
+
+@Parameter(name="*", group=_COLUMNS)
+@dataclass(frozen=True, kw_only=True)
+class Filling(Columns):
+    """What columns are, and what filled cells obey.
+
+    Parameters
+    ----------
+    rule
+        What the cells of a row obey once they are filled in, such as "end >= start" or
+        "`part a` + b <= 100". Can be repeated.
+    delta
+        Add a number to what is filled in, to see how results change if what is missing is larger
+        or smaller than it seems: income=-500. Can be repeated.
+    """
+
+    rule: Annotated[tuple[str, ...], _REPEAT, Parameter(metavar="RULE")] = ()
+    delta: Annotated[tuple[str, ...], _REPEAT, _DELTA] = ()
 
 
 @Parameter(name="*", group=_READING)
@@ -325,73 +345,3 @@ class Ray:
         from grapefill.distributed import fill_files
 
         return partial(fill_files, workers=self.workers, address=self.address)
-
-
-def read_seconds(text: str) -> float:
-    """Return the seconds of a time.
-
-    Examples
-    --------
-    >>> read_seconds("90"), read_seconds("1.5m")
-    (90.0, 90.0)
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)?\s*", text)
-    if match is None or float(match[1]) == 0:
-        raise ConfigError("Write it like 90, 90s, 5m or 1h.")
-    return float(match[1]) * _UNITS[match[2] or ""]
-
-
-def read_limits(text: str) -> tuple[str, tuple[float | None, float | None]]:
-    """Return a column and its limits.
-
-    Examples
-    --------
-    >>> read_limits("age=0:120"), read_limits("price=0:")
-    (('age', (0.0, 120.0)), ('price', (0.0, None)))
-    """
-    name, equals, limits = text.rpartition("=")
-    lower, colon, upper = limits.partition(":")
-    try:
-        if not equals or not colon:
-            raise ValueError
-        low = float(lower) if lower.strip() else None
-        high = float(upper) if upper.strip() else None
-        if not all(end is None or math.isfinite(end) for end in (low, high)):
-            raise ValueError
-    except ValueError:
-        raise ConfigError(
-            f"{text!r} names no limits. Write it like age=0:120, or price=0: for one limit."
-        ) from None
-    if low is not None and high is not None and low > high:
-        raise ConfigError(f"{text!r} has its lower limit above its upper one.")
-    return name, (low, high)
-
-
-def read_settings(texts: tuple[str, ...]) -> dict[str, Any]:
-    """Return settings of a preset.
-
-    Examples
-    --------
-    >>> read_settings(("max_steps=500", "width=32", "loss=absolute", "dropout=0.1,0.6"))
-    {'max_steps': 500, 'width': 32, 'loss': 'absolute', 'dropout': (0.1, 0.6)}
-    """
-    settings = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise ConfigError(f"{text!r} is no setting. Write it like max_steps=500.")
-        parts = [_value(part.strip()) for part in value.split(",")]
-        settings[name.strip().replace("-", "_")] = parts[0] if len(parts) == 1 else tuple(parts)
-    return settings
-
-
-def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from grapefill.cli.arguments import Columns, read_limits
+from grapefill.cli.arguments import Columns, Filling
 from grapefill.cli.names import in_other_case
+from grapefill.cli.values import read_delta, read_limits
 from grapefill.errors import ConfigError, InputError, warn
 from grapefill.settings import closest_word
 
@@ -60,11 +61,31 @@ class Plan:
         The order of the levels of ordinal columns of text.
     bounds : dict of str to (float or None, float or None)
         Limits for what is filled in.
+    rules : tuple of str
+        What the cells of a row obey.
+    delta : dict of str to float
+        What is added to filled numbers.
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
     levels: dict[str, list[str]] = field(default_factory=dict)
     bounds: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    delta: dict[str, float] = field(default_factory=dict)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of an imputer."""
+        limits = {
+            name: {end: limit for end, limit in (("min", low), ("max", high)) if limit is not None}
+            for name, (low, high) in self.bounds.items()
+            if self.kinds.get(name) != "passthrough"
+        }
+        return {
+            "kinds": self.kinds,
+            "constraints": {name: ends for name, ends in limits.items() if ends} or None,
+            "rules": self.rules or None,
+            "delta": self.delta or None,
+        }
 
     @classmethod
     def make(cls, columns: Kinds, file: Rows) -> Plan:
@@ -126,7 +147,9 @@ class Plan:
                     f"--bounds and --ignore both name the column {name!r}, which is not filled in "
                     "then. Choose one of them."
                 )
-        return cls(kinds, levels, bounds)
+        if not isinstance(columns, Filling):
+            return cls(kinds, levels, bounds)
+        return cls(kinds, levels, bounds, columns.rule, _read_deltas(columns.delta, names))
 
     def without_empty(self, file: TableFile) -> Plan:
         """Return a plan that leaves columns without any value as they are."""
@@ -140,7 +163,7 @@ class Plan:
         new = [name for name in empty if self.kinds.get(name) != "passthrough"]
         if new:
             warn(f"These columns have no value and stay empty: {listed(new)}.")
-        return Plan(self.kinds | dict.fromkeys(empty, "passthrough"), self.levels, self.bounds)
+        return replace(self, kinds=self.kinds | dict.fromkeys(empty, "passthrough"))
 
     def prepare(self, file: Rows) -> Any:
         """Return the table of a file, or some of its rows, with the levels in their order."""
@@ -298,6 +321,18 @@ def _read_bounds(given: str, names: Sequence[str]) -> tuple[str, tuple[float | N
     name, limits = read_limits(given)
     (found,) = find_columns([name], names, "--bounds")
     return found, limits
+
+
+def _read_deltas(given: Sequence[str], names: Sequence[str]) -> dict[str, float]:
+    """Return what is added to columns, each of which may be named once."""
+    found: dict[str, float] = {}
+    for each in given:
+        named, amount = read_delta(each)
+        (name,) = find_columns([named], names, "--delta")
+        if name in found:
+            raise ConfigError(f"--delta names the column {name!r} twice. Give it one number.")
+        found[name] = amount
+    return found
 
 
 def _require_numbers(column: Any, name: str) -> None:

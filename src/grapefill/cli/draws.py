@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grapefill.cli.arguments import Training, read_settings
+from grapefill.cli.values import read_settings
 from grapefill.cli.work import default_output
 from grapefill.errors import ConfigError, OutputError
 from grapefill.files.places import Place, are_same, open_output
@@ -17,6 +17,7 @@ from grapefill.files.places import Place, are_same, open_output
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from grapefill.cli.arguments import Training
     from grapefill.cli.columns import Plan
     from grapefill.cli.terminal import Terminal
     from grapefill.files import TableFile

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from grapefill.cli.arguments import Columns, File, Output, Ray, Reading, Running, Training, Whole
+from grapefill.cli.arguments import File, Filling, Output, Ray, Reading, Running, Training, Whole
 from grapefill.cli.columns import Plan, fill_rows, text_columns
 from grapefill.cli.draws import (
     draw_paths,
@@ -78,7 +78,7 @@ def impute(
     out_dir: Annotated[str | None, Parameter(metavar="FOLDER")] = None,
     interval: float | None = None,
     training: Training = Training(),
-    columns: Columns = Columns(),
+    columns: Filling = Filling(),
     reading: Reading = Reading(),
     running: Running = Running(),
 ) -> None:
@@ -185,7 +185,7 @@ def fit(
     model: Annotated[str, Parameter(name=["--model", "-m"], metavar="FILE")],
     indicator: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     training: Training = Training(),
-    columns: Columns = Columns(),
+    columns: Filling = Filling(),
     reading: Reading = Reading(),
     running: Running = Running(),
     ray: Ray = Ray(),
@@ -228,7 +228,7 @@ def _impute_folder(  # noqa: PLR0917 - the options of the command, in their orde
     model: str | None,
     indicator: bool,
     training: Training,
-    columns: Columns,
+    columns: Filling,
     reading: Reading,
     running: Running,
 ) -> None:
@@ -259,7 +259,7 @@ def _impute_folder(  # noqa: PLR0917 - the options of the command, in their orde
 
 
 def _open(
-    data: str, columns: Columns, reading: Reading, terminal: Terminal
+    data: str, columns: Filling, reading: Reading, terminal: Terminal
 ) -> tuple[TableFile, Plan, Any]:
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
@@ -285,7 +285,7 @@ def _fit(
     def start(callbacks: list[Any]) -> GrapeImputer:
         imputer = GrapeImputer(
             **training.parameters(),
-            kinds=plan.kinds,
+            **plan.parameters(),
             add_indicator=indicator,
             checkpoint=checkpoint,
             callbacks=callbacks,

@@ -57,6 +57,7 @@ PHRASES = {
     "Use GrapeRegressor to predict numbers, or pass the classes as text.": (
         "Add --task regression to predict numbers, or --text NAME to predict texts."
     ),
+    "rules names the column": "--rule names the column",
     "Input X contains infinity": "The table contains infinity",
     "by NaN if they stand for missing cells": "by empty cells if they stand for missing ones",
     "Choose one as load(path, device=...).": "Choose one with --device.",
