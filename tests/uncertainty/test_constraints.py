@@ -222,6 +222,15 @@ class TestRules:
             filled = constrained.transform(broken)
         assert filled.loc[3, ["start", "end"]].tolist() == [50.0, 10.0]
 
+    def test_draws_report_it_once(self, imputer, holed):
+        broken = holed.copy()
+        broken.loc[3, ["start", "end"]] = [50.0, 10.0]
+        constrained = with_parameters(imputer, rules=["end >= start"])
+        for _ in range(2):
+            with pytest.warns(GrapefillWarning, match="1 rows break the rules") as told:
+                constrained.sample(broken, 3, random_state=0)
+            assert len(told) == 1
+
     @settings(max_examples=60, deadline=None)
     @given(data=st.data())
     def test_repair(self, data):

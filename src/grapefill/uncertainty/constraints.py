@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Constraints:
-    """All that filled values have to obey.
+    """All that filled values have to obey; of rows that break a rule it warns once.
 
     Parameters
     ----------
@@ -73,6 +73,7 @@ class Constraints:
             self.delta[j] = float(amount)
         self.rules: list[Rule] = [rule for text in rules or () for rule in read_rule(text)]
         self.columns = self._rule_columns()
+        self._has_warned = False
 
     def _find(self, label: Any, asked_by: str) -> int:
         """Return the position of a column of numbers that can be filled."""
@@ -166,7 +167,7 @@ class Constraints:
                 warn_of_rounding(self.schema.columns[j], self.delta[j], self._limits_of(j))
         values = self._within(numbers, draw=draw)
         if self.rules:
-            _report(self._obey(table, encoded, numbers, values), self.rules)
+            self._report(self._obey(table, encoded, numbers, values))
         return self._decoded(numbers, values, beyond=draw is not None)
 
     def finish_ends(
@@ -270,6 +271,21 @@ class Constraints:
                 values[j] = whole[numbers[j][0], k]
         return broken
 
+    def _report(self, broken: Broken) -> None:
+        """Warn of rows whose rules cannot be kept; they are much the same in every draw."""
+        rows = np.flatnonzero(broken.rows)
+        if not rows.size or self._has_warned:
+            return
+        self._has_warned = True
+        texts = ", ".join(dict.fromkeys(repr(rule.text) for rule in self.rules))
+        filled = int((~broken.by_observed[rows]).sum())
+        shown = ", ".join(map(str, rows[:5].tolist())) + (", ..." if rows.size > 5 else "")
+        warn(
+            f"{rows.size} rows break the rules {texts} and stay so: the observed cells of "
+            f"{rows.size - filled} do, and in {filled} no allowed value could be filled in that "
+            f"does not. Rows {shown}."
+        )
+
     def _from_origins(self, rule: Rule) -> Rule:
         """Return a rule about numbers that are counted from the origins of their columns."""
         columns = [self.schema.columns[self.columns[name]] for name in rule.weights]
@@ -282,21 +298,6 @@ class Constraints:
             # Other numbers than those of the rule, and whole ones, which are added exactly.
             rule = replace(rule, written=None)
         return replace(rule, constant=float(constant))
-
-
-def _report(broken: Broken, rules: Sequence[Rule]) -> None:
-    """Warn of rows whose rules cannot be kept."""
-    rows = np.flatnonzero(broken.rows)
-    if not rows.size:
-        return
-    texts = ", ".join(dict.fromkeys(repr(rule.text) for rule in rules))
-    filled = int((~broken.by_observed[rows]).sum())
-    shown = ", ".join(map(str, rows[:5].tolist())) + (", ..." if rows.size > 5 else "")
-    warn(
-        f"{rows.size} rows break the rules {texts} and stay so: the observed cells of "
-        f"{rows.size - filled} do, and in {filled} no allowed value could be filled in that does "
-        f"not. Rows {shown}."
-    )
 
 
 def _tiny(column: Column, limits: Limits) -> float:

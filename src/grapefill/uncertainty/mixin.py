@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +27,7 @@ from grapefill.uncertainty.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
 
@@ -146,10 +147,10 @@ class UncertaintyMixin:
             yield from ({} for _ in range(count))
             return
         uncertainty = require_draws(self.uncertainty_)
-        parts = self._parts(table)
+        parts, finished = self._parts(table), self._finisher(table)
         for number in range(count):
             numbers = drawn_fills(uncertainty, self.schema_, parts, seed=seed, number=number)
-            yield self._finished(table, numbers, Draw(seed, number))
+            yield finished(numbers, Draw(seed, number))
 
     def interval(self, X: Any, coverage: float = 0.9) -> Interval:
         """Return intervals that hold the missing cells as often as asked for.
@@ -249,15 +250,22 @@ class UncertaintyMixin:
     def _constraints(self, schema: Schema, uncertainty: Uncertainty | None) -> Constraints:
         return Constraints(schema, self.constraints, self.rules, self.delta, uncertainty)
 
-    def _finished(
-        self, table: Table, numbers: Numbers, draw: Draw | None = None
-    ) -> dict[int, Fill]:
+    def _finished(self, table: Table, numbers: Numbers) -> dict[int, Fill]:
         """Return numbers as values of their columns, which obey the constraints."""
+        return self._finisher(table)(numbers, None)
+
+    def _finisher(self, table: Table) -> Callable[[Numbers, Draw | None], dict[int, Fill]]:
+        """Return what does so with one draw after the other, and warns once for all of them."""
+        columns = self.schema_.columns
         if self._constrained:
             encoded = self.schema_.encode(table, warn=False)
-            return self._fitted_constraints().finish(table, encoded, numbers, draw)
-        columns, decode = self.schema_.columns, Column.decode if draw is None else decoded_draws
-        return {j: (rows, decode(columns[j], values)) for j, (rows, values) in numbers.items()}
+            return partial(self._fitted_constraints().finish, table, encoded)
+
+        def decoded(numbers: Numbers, draw: Draw | None) -> dict[int, Fill]:
+            decode = Column.decode if draw is None else decoded_draws
+            return {j: (rows, decode(columns[j], values)) for j, (rows, values) in numbers.items()}
+
+        return decoded
 
     def _finished_ends(
         self, table: Table, lower: Numbers, upper: Numbers
