@@ -177,6 +177,10 @@ def test_text_of_wide_tables_and_strange_names_stays_readable() -> None:
     assert "a?[31m?bccccccccccccccccccccc..." in str(describe(named))
 
 
+def test_an_empty_column_passes_through() -> None:
+    assert describe(odd())["empty"].kind == "passthrough"
+
+
 def test_json() -> None:
     plain = json.loads(json.dumps(describe(odd()).to_dict()))
     assert plain["rows"] == ROWS

@@ -42,7 +42,8 @@ class ColumnDescription:
     Parameters
     ----------
     name, dtype, kind : str
-        The column, its dtype, and how `GrapeImputer` would treat it.
+        The column, its dtype, and how `GrapeImputer` would treat it; a column without any value
+        passes through.
     missing : int
         Number of missing cells.
     share : float
@@ -272,7 +273,7 @@ def describe(
             ColumnDescription(
                 column.name,
                 column.dtype,
-                column.kind.value,
+                (Kind.PASSTHROUGH if column.empty else column.kind).value,
                 missing,
                 missing / table.n_rows,
                 values.distinct,
