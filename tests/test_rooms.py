@@ -25,7 +25,7 @@ LEVELS = [
     ["graph"],
     ["table"],
     ["files"],
-    ["settings"],
+    ["settings", "lines"],
     ["errors", "_version"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

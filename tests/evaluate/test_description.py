@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from grapefill import describe
 from grapefill.errors import InputError
@@ -174,7 +176,21 @@ def test_text_of_wide_tables_and_strange_names_stays_readable() -> None:
     assert "and 200 more columns" in text
     assert text.count("\n") < 250
     named = pd.DataFrame({"a\x1b[31m\nb" + "c" * 90: [1.0, np.nan, 3.0]})
-    assert "a?[31m?bccccccccccccccccccccc..." in str(describe(named))
+    assert "a?[31m?bcccccccc…ccccccccccccccc  ordinal" in str(describe(named))
+
+
+def test_text_fits_on_a_narrow_terminal() -> None:
+    table = odd().rename(columns={"price": "price_of_the_whole_house_in_euros_of_2021"})
+    table["北京市"] = np.where(np.arange(ROWS) % 3, 1.5 * np.arange(ROWS), np.nan)
+    lines = str(describe(table)).splitlines()
+    columns = lines[lines.index("") + 1 :]
+    assert max(map(cell_len, columns[: columns.index("")])) <= 80
+    heading, town, wide = (
+        next(line for line in lines if line.startswith(word)) for word in ("column", "town", "北")
+    )
+    assert re.search(r"^price_of_the_\w*…\w*_of_2021  ", "\n".join(lines), re.MULTILINE)
+    kinds = heading.index("kind"), town.index("categorical"), cell_len(wide.split("cont")[0])
+    assert len(set(kinds)) == 1
 
 
 def test_an_empty_column_passes_through() -> None:

@@ -8,7 +8,8 @@ import pytest
 from grapefill.evaluate import cell_errors, constant_errors
 from grapefill.evaluate.metrics import paired_difference, standard_error
 from grapefill.evaluate.patterns import co_missing, group_rows
-from grapefill.evaluate.text import align, join_words
+from grapefill.evaluate.text import join_words
+from grapefill.lines import align
 
 
 def test_an_unknown_category_is_wrong() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.evaluate.metrics import paired_difference, standard_error
-from grapefill.evaluate.text import LINE, align, join_words
+from grapefill.evaluate.text import join_words
+from grapefill.lines import align, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -177,12 +177,12 @@ class Comparison:
     def __str__(self) -> str:
         lines = [self._heading(), ""]
         header, rows = self._cells()
-        lines += align([header, *rows], right=range(1, len(header)))
+        lines += align([header, *rows], right=range(1, len(header)), narrow=[0])
         failed = [method for method in self.methods if method.failure]
         if failed:
             lines += ["", *(f"{m.name} failed: {_first_line(m.failure)}" for m in failed)]
         for words in (self._legend(), self.recommendation):
-            lines += ["", textwrap.fill(words, LINE)]
+            lines += ["", wrap(words)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from grapefill.evaluate.little import LittleTest, little_test
 from grapefill.evaluate.patterns import co_missing, group_rows
 from grapefill.evaluate.remarks import Remark, Values, remarks_on
-from grapefill.evaluate.text import LINE, align, counted
+from grapefill.evaluate.text import counted
+from grapefill.lines import LINE, align, shorten, wrap
 from grapefill.table import Kind, Schema, Table
 from grapefill.table.encode import encode_table
 from grapefill.table.infer import first_infinity
@@ -33,6 +34,7 @@ SHOWN_PATTERNS = 8
 SHOWN_PAIRS = 8
 SHOWN_CORRELATION = 0.2
 LONGEST_NAME = 32
+LONGEST_OF_TWO = 24
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class Description:
     def __str__(self) -> str:
         sections = [self._heading(), self._columns_text(), self._remarks_text()]
         sections += [self._patterns_text(), self._pairs_text()]
-        sections.append(textwrap.fill(str(self.little), LINE))
+        sections.append(wrap(str(self.little)))
         return "\n\n".join(section for section in sections if section)
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,7 +189,7 @@ class Description:
             row = [_short(column.name), column.kind, _short(column.dtype)]
             share = _percent(column.share) if column.missing else ""
             rows.append([*row, f"{column.missing:,}", share, distinct])
-        lines = align(rows, right=(3, 4, 5))
+        lines = align(rows, right=(3, 4, 5), narrow=(0, 2))
         left = len(self.columns) - SHOWN_COLUMNS
         return "\n".join([*lines, f"and {counted(left, 'more column')}"] if left > 0 else lines)
 
@@ -220,7 +222,7 @@ class Description:
             return ""
         rows = [["correlation", "both missing", "columns"]]
         for pair in strong[:SHOWN_PAIRS]:
-            names = f"{_short(pair.first)}, {_short(pair.second)}"
+            names = ", ".join(_short(name, LONGEST_OF_TWO) for name in (pair.first, pair.second))
             rows.append([f"{pair.correlation:+.2f}", f"{pair.both:,}", names])
         lines = [f"  {line}" for line in align(rows, right=(0, 1))]
         return "\n".join(["Columns that are missing together (+) or apart (-)", *lines])
@@ -347,7 +349,7 @@ def _percent(share: float) -> str:
     return ">99.9%" if shown == "100.0%" and share < 1 else shown
 
 
-def _short(name: str) -> str:
+def _short(name: str, width: int = LONGEST_NAME) -> str:
     """Return a name on one line that leaves room for others; nothing in it moves the cursor."""
     plain = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return plain if len(plain) <= LONGEST_NAME else f"{plain[: LONGEST_NAME - 3]}..."
+    return shorten(plain, width)

@@ -1,4 +1,4 @@
-"""Tables for a terminal."""
+"""Counts and lists in words."""
 
 from __future__ import annotations
 
@@ -7,35 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LINE", "align", "counted", "join_words"]
-
-LINE = 96
-"""Letters in a line of a paragraph."""
-
-
-def align(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
-    """Return rows of cells as lines with columns of equal width.
-
-    Parameters
-    ----------
-    rows : sequence of sequences of str
-        The cells.
-    right : sequence of int
-        Columns that are aligned to the right, numbers as a rule.
-
-    Examples
-    --------
-    >>> align([["name", "n"], ["a", "10"]], right=[1])
-    ['name   n', 'a     10']
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+__all__ = ["counted", "join_words"]
 
 
 def join_words(words: Sequence[str]) -> str:
