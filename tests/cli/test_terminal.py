@@ -84,6 +84,36 @@ def test_bar_of_apply(cli, spawn, houses, quick):
     assert "cells were filled" in screen.text
 
 
+def test_lines_end_between_words(spawn, tmp_path):
+    rows = [[f"{k % 7}.5", ["yes", "no", "not known"][k % 3], f"id {k:04}"] for k in range(60)]
+    lines = [",".join(row) for row in [["height", "the answer", "name of the person"], *rows]]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    screen = Screen(spawn, "describe", "table.csv")
+    assert screen.finish() == 0
+    # A bar that moves begins its line again.
+    shown = [line.strip().rpartition("\r")[2] for line in screen.text.split("\n")]
+    assert "has 'not known' in 20 cells" in screen.text
+    assert max(map(len, shown)) <= 80
+    screen = Screen(spawn, "describe", "table.csv", "--json")
+    assert screen.finish() == 0
+    assert max(map(len, screen.text.splitlines())) > 400
+
+
+def test_notes_in_lines(monkeypatch, capfd):
+    note = "These columns are not used: 'name of the person'. Add --ignore 'name of the person'."
+    Terminal().note(note)
+    assert capfd.readouterr().err == f"Note: {note}\n"
+    terminal = Terminal()
+    monkeypatch.setattr(type(terminal.notes), "is_terminal", True)
+    monkeypatch.setattr(terminal.notes, "width", 40)
+    terminal.note(note)
+    assert [line.strip() for line in capfd.readouterr().err.splitlines()] == [
+        "Note: These columns are not used:",
+        "'name of the person'. Add",
+        "--ignore 'name of the person'.",
+    ]
+
+
 def test_quiet_on_a_terminal(spawn, houses, quick):
     screen = Screen(spawn, "impute", houses, *quick, "--quiet")
     assert screen.finish() == 0
@@ -96,10 +126,11 @@ def test_errors_on_a_terminal(spawn, tmp_path, debug):
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n3\n")
     screen = Screen(spawn, "impute", "bad.csv", *(["--debug"] if debug else []))
     assert screen.finish() == 1
-    assert "Line 3 of 'bad.csv' has 1 cell, but the first line has 2." in screen.text
+    words = " ".join(screen.text.split())
+    assert "Line 3 of 'bad.csv' has 1 cell, but the first line has 2." in words
     assert ("Traceback" in screen.text) is debug
     if not debug:
-        assert screen.text.strip().splitlines()[-1].lstrip().startswith("Error: ")
+        assert re.search("(^|[\r\n])Error: Line 3", screen.text)
     assert names(tmp_path) == ["bad.csv"]
 
 

@@ -16,7 +16,7 @@ from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import default_output, open_table
 
 if TYPE_CHECKING:
-    from grapefill.evaluate import Step
+    from grapefill.evaluate import Comparison, Description, Step
 
 __all__ = ["ampute", "compare", "describe"]
 
@@ -72,8 +72,7 @@ def describe(
     note_rows(file, terminal)
     plan = Plan.make(columns, file)
     found = describe_table(plan.prepare(file), kinds=plan.kinds)
-    words = str(without_told(found, terminal))
-    terminal.answer(json.dumps(found.to_dict(), default=str) if as_json else words)
+    _answer(terminal, found if as_json else without_told(found, terminal), as_json=as_json)
 
 
 def compare(
@@ -142,7 +141,14 @@ def compare(
             callbacks=[show],
             random_state=seed,
         )
-    terminal.answer(json.dumps(found.to_dict(), default=str) if as_json else str(found))
+    _answer(terminal, found, as_json=as_json)
+
+
+def _answer(terminal: Terminal, found: Description | Comparison, *, as_json: bool) -> None:
+    if as_json:
+        terminal.answer(json.dumps(found.to_dict(), default=str), as_is=True)
+    else:
+        terminal.answer(str(found))
 
 
 def ampute(

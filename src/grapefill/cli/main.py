@@ -150,10 +150,7 @@ def _forget_output() -> None:
 
 
 def _fail(terminal: Terminal, message: str, code: int) -> int:
-    from rich.text import Text
-
-    prefix = ("Error: ", "bold red") if code != INTERRUPTED else ""
-    terminal.notes.print(Text.assemble(prefix, message), soft_wrap=True)
+    terminal.tell("Error: " if code != INTERRUPTED else "", "bold red", message)
     return code
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from grapefill.cli.columns import listed
 from grapefill.evaluate.text import counted
 from grapefill.files.changes import find_missing
+from grapefill.lines import shorten
 from grapefill.table.text import describe_error
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
 
 MOST_COLUMNS = 40
 NOTHING_MISSING = "No cell was missing; the table is unchanged."
+LONGEST_NAME = 40
 # Columns that are named in a sentence.
 MOST_NAMES = 10
 # With fewer held-out cells, a change may be chance.
@@ -208,9 +210,9 @@ def summary_table(columns: list[ColumnSummary]) -> Iterator[Any]:
         yield ""
         yield (
             "Errors are on observed cells that were held out of training: the mean distance of "
-            "numbers and dates,\nthe share of wrong categories. A constant is the median or the "
-            "most frequent category."
+            "numbers and dates, the share of wrong categories."
         )
+        yield "A constant is the median or the most frequent category."
     if any(column.ratio is not None and not column.is_sure for column in shown):
         yield (
             f"Where fewer than {FEWEST_CELLS} cells were held out, errors are too uncertain to be "
@@ -227,7 +229,7 @@ def summary_table(columns: list[ColumnSummary]) -> Iterator[Any]:
 def _add(table: Table, column: ColumnSummary, *, tried: bool) -> None:
     from rich.text import Text
 
-    cells: list[Any] = [Text(column.name), column.kind, f"{column.filled:,}"]
+    cells: list[Any] = [Text(shorten(column.name, LONGEST_NAME)), column.kind, f"{column.filled:,}"]
     if tried:
         cells += [column.error or "-", column.constant or "-", column.change]
     if column.left:

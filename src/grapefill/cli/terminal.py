@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import GrapefillWarning
+from grapefill.lines import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -173,18 +174,24 @@ class Terminal:
         """The console for what is not a result."""
         return self._console("error")
 
+    @property
+    def width(self) -> int | None:
+        """How many letters fit on a line of results; None if they go to a file or a pipe."""
+        console = self._console("output")
+        return console.width if console.is_terminal else None
+
     def show(self, *results: Any, to_error: bool = False) -> None:
         """Show what was done."""
         if not self.quiet:
             self.answer(*results, to_error=to_error)
 
-    def answer(self, *results: Any, to_error: bool = False) -> None:
-        """Show what was asked for, be it quiet or not."""
+    def answer(self, *results: Any, to_error: bool = False, as_is: bool = False) -> None:
+        """Show what was asked for, be it quiet or not; for programs as it is, without new lines."""
+        console = self._console("error" if to_error else "output")
         for result in results:
             soft = isinstance(result, str)
-            self._console("error" if to_error else "output").print(
-                result, markup=False, soft_wrap=soft
-            )
+            shown = _fitted(result, console) if soft and not as_is else result
+            console.print(shown, markup=False, soft_wrap=soft)
 
     def note(self, message: str) -> None:
         """Show a note, once."""
@@ -194,10 +201,14 @@ class Terminal:
         if self.quiet or alike & self._said or message.startswith(SILENT):
             return
         self._said |= alike
+        self.tell("Note: ", "yellow", in_words_of_the_command_line(message))
+
+    def tell(self, title: str, style: str, message: str) -> None:
+        """Show a message that is not a result, be it quiet or not."""
         from rich.text import Text
 
-        text = Text.assemble(("Note: ", "yellow"), in_words_of_the_command_line(message))
-        self.notes.print(text, soft_wrap=True)
+        text = _fitted(title + message, self.notes)
+        self.notes.print(Text.assemble((title, style), text[len(title) :]), soft_wrap=True)
 
     @contextlib.contextmanager
     def one_of_many(self, name: str) -> Iterator[None]:
@@ -261,6 +272,11 @@ class Terminal:
                 self.notes.print()
                 return False
         return bool(answer) and answer.strip().lower() in ("", "y", "yes")
+
+
+def _fitted(text: str, console: Console) -> str:
+    """Return a text in lines of the terminal's width; in a pipe, a line goes on to its end."""
+    return wrap(text, console.width) if console.is_terminal else text
 
 
 class Bar:
