@@ -88,6 +88,15 @@ def test_a_table_of_figures() -> None:
     assert lines[2].split()[:2] == ["b", "-2.05"]
 
 
+def test_long_names_leave_room_for_figures() -> None:
+    name = "Q('living area')[T.more than enough]"
+    result = pool(ESTIMATES, VARIANCES, names=[name, "b"])
+    heading, above, first, second = result.to_text(80).splitlines()
+    assert (above, len(heading), len(first), len(second)) == (name, 80, 80, 80)
+    # In a file, an estimate is a line.
+    assert [line.split("  ")[0] for line in str(result).splitlines()] == ["term", name, "b"]
+
+
 class TestFit:
     def test_results_like_those_of_statsmodels(self) -> None:
         def model(at: int) -> Any:

@@ -62,7 +62,8 @@ def pool(
     """
     terminal = Terminal.current(quiet=running.quiet)
     pooled = pool_folder(folder, formula, family, reading, terminal)
-    terminal.answer(str(pooled), "", f"{pooled.n_imputations:,} tables were pooled.")
+    count = f"{pooled.n_imputations:,} tables were pooled."
+    terminal.answer(pooled.to_text(terminal.width), "", count)
 
 
 def pool_folder(

@@ -21,6 +21,7 @@ import numpy as np
 from scipy import stats
 
 from grapefill.errors import InputError, warn
+from grapefill.lines import align
 from grapefill.uncertainty.coefficients import (
     as_names,
     coefficients_of,
@@ -146,16 +147,24 @@ class Pooled:
         return listed | {name: values.tolist() for name, values in figures.items()}
 
     def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, width: int | None = None) -> str:
+        """Return a table of the estimates.
+
+        Parameters
+        ----------
+        width : int or None
+            How many letters a line may have; names that leave no room for figures get a line of
+            their own. None for one line per estimate, however long it is.
+        """
         shown = ("estimate", "std_error", "df", "p_value", "low", "high", "missing_information")
         columns = self.to_dict()
-        rows = [["term", *shown]]
+        # All of it would not fit into a line of a terminal.
+        rows = [["term", *shown[:-1], "missing_info"]]
         for at, name in enumerate(self.names):
             rows.append([name, *(f"{columns[figure][at]:.4g}" for figure in shown)])
-        widths = [max(map(len, texts)) for texts in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-            for row in rows
-        )
+        return "\n".join(align(rows, right=range(1, len(rows[0])), fold=width))
 
 
 class _Pool:
