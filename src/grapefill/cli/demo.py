@@ -6,6 +6,7 @@ The table is the Palmer penguins: 344 birds measured in Antarctica, some of them
 
 from __future__ import annotations
 
+import os
 import time
 from importlib import resources
 from pathlib import Path
@@ -31,6 +32,8 @@ SHORT_NAMES = {
     "flipper_length_mm": "flipper",
     "body_mass_g": "mass",
 }
+# A command of several lines can be pasted into most shells, but not into those of Windows.
+GOES_ON = " " if os.name == "nt" else " \\\n    "
 
 
 def demo(*, folder: str = "grapefill-demo", running: Running = Running()) -> None:
@@ -70,7 +73,7 @@ def demo(*, folder: str = "grapefill-demo", running: Running = Running()) -> Non
         f"The table:        {before}",
         "",
         "Filling them, as this does:",
-        f"  grapefill impute {before} -o {after} --report {report} --preset fast",
+        f"  grapefill impute {before}{GOES_ON}-o {after}{GOES_ON}--report {report} --preset fast",
         "",
     )
     started = time.perf_counter()
