@@ -76,8 +76,16 @@ def test_categories_have_no_intervals_to_show(quick):
     table = pd.DataFrame({"a": list("xyxyxxyy") * 6, "b": list("uvuvuvvu") * 6})
     table.loc[::5, "a"] = None
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
-    with pytest.raises(InputError, match="no cell of a column of numbers was held out"):
-        plots.overimputation(imputer)
+    for draw in (plots.overimputation, plots.calibration):
+        with pytest.raises(InputError, match="no cell of a column of numbers was held out"):
+            draw(imputer)
+
+
+def test_a_constant_column_is_no_proof(quick):
+    table = pd.DataFrame({"count": np.arange(60) % 9.0, "same": 7.0})
+    table.loc[::5, "same"] = None
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    assert list(plots.coverage_curves(imputer)) == ["count"]
 
 
 def test_coverage_is_checked(imputer):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from grapefill.table.arrays import FloatArray
     from grapefill.table.column import Column
+    from grapefill.uncertainty.belief import NumberColumn
     from grapefill.uncertainty.mixin import UncertaintyMixin
 
 OBSERVED, DRAWN = "#0072b2", "#d55e00"
@@ -160,16 +161,17 @@ def calibration(imputer: UncertaintyMixin) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    figure, axes = _figure()
     lines = coverage_curves(imputer)
+    if not lines:
+        raise _nothing_held_out()
+    figure, axes = _figure()
     axes.plot([0, 1], [0, 1], color="0.6", lw=1)
     for at, covered in enumerate(lines.values()):
         label = "columns" if at == 0 else None
         axes.plot(COVERAGES, covered, color=OBSERVED, alpha=0.3, lw=1, label=label)
-    if lines:
-        mean = np.mean(list(lines.values()), axis=0)
-        axes.plot(COVERAGES, mean, color=DRAWN, lw=2, label="all columns")
-        axes.legend(frameon=False)
+    mean = np.mean(list(lines.values()), axis=0)
+    axes.plot(COVERAGES, mean, color=DRAWN, lw=2, label="all columns")
+    axes.legend(frameon=False)
     axes.set_xlabel("asked for")
     axes.set_ylabel("held-out cells inside")
     return figure
@@ -178,9 +180,7 @@ def calibration(imputer: UncertaintyMixin) -> Figure:
 def coverage_curves(imputer: UncertaintyMixin) -> dict[str, FloatArray]:
     """Return, for every column of numbers, how often intervals of rising coverage hold cells."""
     beliefs, curves = _beliefs(imputer), {}
-    for at, (feature, column) in enumerate(zip(beliefs.features, beliefs.numbers, strict=True)):
-        if not column.size:
-            continue
+    for feature, (at, column) in _judged(beliefs).items():
         grid = quantile_grid(column.mixture(column.cells, itself=True))
         slack, inside = 1e-9 * column.range, []
         for coverage in COVERAGES:
@@ -210,11 +210,9 @@ def overimputation(imputer: UncertaintyMixin, *, coverage: float = 0.9) -> Figur
     matplotlib.figure.Figure
     """
     beliefs, coverage = _beliefs(imputer), check_coverage(coverage)
-    columns = {
-        feature: (at, column)
-        for at, (feature, column) in enumerate(zip(beliefs.features, beliefs.numbers, strict=True))
-        if column.size
-    }
+    columns = _judged(beliefs)
+    if not columns:
+        raise _nothing_held_out()
 
     def panel(axes: Any, feature: int) -> None:
         at, column = columns[feature]
@@ -228,8 +226,6 @@ def overimputation(imputer: UncertaintyMixin, *, coverage: float = 0.9) -> Figur
         axes.axline((column.low, column.low), slope=1, color="0.6", lw=1)
         axes.set_xlabel("observed")
 
-    if not columns:
-        raise InputError("There is nothing to show: no cell of a column of numbers was held out.")
     return _panels(imputer, list(columns), panel, "xy")
 
 
@@ -239,6 +235,23 @@ def _beliefs(imputer: UncertaintyMixin) -> Beliefs:
         raise InputError("None of the columns seen in fit can be imputed: nothing can be shown.")
     # A look at what is there should not train further models.
     return Beliefs(imputer.model_, imputer.uncertainty_, further=False)
+
+
+def _judged(beliefs: Beliefs) -> dict[int, tuple[int, NumberColumn]]:
+    """Return columns of numbers with held-out cells by feature, and their places among beliefs.
+
+    Intervals of a constant column always hold its cells, which tells nothing.
+    """
+    numbered = enumerate(zip(beliefs.features, beliefs.numbers, strict=True))
+    return {
+        feature: (at, column)
+        for at, (feature, column) in numbered
+        if column.size and column.low < column.high
+    }
+
+
+def _nothing_held_out() -> InputError:
+    return InputError("There is nothing to show: no cell of a column of numbers was held out.")
 
 
 def sweep_means(imputer: UncertaintyMixin) -> FloatArray:
