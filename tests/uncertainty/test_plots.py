@@ -12,6 +12,10 @@ from grapefill.uncertainty import plots
 from grapefill.uncertainty.joint import Joint
 
 
+def texts(labels):
+    return [label.get_text() for label in labels]
+
+
 @pytest.mark.parametrize("draw", [plots.density, plots.strips, plots.convergence])
 def test_draws(imputer, holed, draw, tmp_path):
     figure = draw(imputer, holed, draws=2)
@@ -68,8 +72,7 @@ def test_columns_stay_in_their_panels_when_one_is_left_out(quick, indicator):
     assert any(day.startswith("2024-") for day in days)
     figure = plots.density(imputer, table, draws=2)
     figure.canvas.draw()
-    words = [label.get_text() for label in figure.axes[-1].get_xticklabels()]
-    assert {"up", "down"} <= set(words)
+    assert texts(figure.axes[-1].get_yticklabels()) == ["down", "up"]
 
 
 def test_categories_have_no_intervals_to_show(quick):
@@ -114,9 +117,9 @@ def test_durations_and_times_are_written_out(quick):
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
     figure = plots.density(imputer, table, draws=2)
     figure.canvas.draw()
-    took, at = ([label.get_text() for label in axes.get_xticklabels()] for axes in figure.axes)
-    assert any(text.endswith(" d") for text in took)
-    assert len({text for text in at if text}) > 1
+    took, at = (texts(axes.get_xticklabels()) for axes in figure.axes)
+    assert {"4 d", "8 d"} <= set(took)
+    assert "2024-01-01 04" in at
 
 
 def test_sweeps_are_shown_beside_draws(imputer, holed):
@@ -153,3 +156,107 @@ def test_sweeps_of_categories_are_shares(quick):
     holes = table["word"].isna()
     shares = [(each["word"][holes] == "c").mean() for each in drawn]
     np.testing.assert_allclose(axes.get_lines()[1].get_ydata(), shares)
+
+
+LONG = "university degree (bachelor, master or doctorate)"
+LEVELS = ["none", "primary school completed", "primary school left", LONG]
+STRANGE = "北京市\nof a name that is longer than its panel is wide"
+CITIES = [f"Municipality of $ao No. {k}" for k in range(12)]
+
+
+@pytest.fixture(scope="module")
+def odd():
+    """Return a table of columns that are hard to write on a figure."""
+    random = np.random.default_rng(0)
+    level = random.integers(0, 4, 150)
+    table = pd.DataFrame(
+        {
+            "school": pd.Categorical.from_codes(level, LEVELS, ordered=True),
+            "city": random.choice(CITIES, 150),
+            STRANGE: level + random.normal(size=150),
+            "year": pd.array(random.integers(2005, 2009, 150), dtype="Int64"),
+            "count": pd.array(random.poisson(40, 150), dtype="Int64"),
+            "same": 7.0,
+        }
+    )
+    return table.mask(random.random(table.shape) < 0.2)
+
+
+@pytest.fixture(scope="module")
+def odd_imputer(odd):
+    settings = {"max_steps": 15, "rounds": 1, "trees": 6, "trial_trees": 6}
+    return GrapeImputer("fast", settings=settings, random_state=0).fit(odd)
+
+
+# Warnings are errors, those of letters that no font has too.
+@pytest.mark.parametrize("draw", [plots.density, plots.strips, plots.convergence])
+def test_long_names_and_strange_letters(odd, odd_imputer, draw, tmp_path):
+    figure = draw(odd_imputer, odd, draws=2)
+    figure.savefig(tmp_path / "plot.png")
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles[2].startswith("????of a name")
+    assert max(map(len, titles)) <= 32
+    labels = [text for axes in figure.axes for text in texts(axes.get_yticklabels())]
+    assert max(map(len, labels)) <= 15
+
+
+def test_shares_of_categories(odd, odd_imputer):
+    school, city, _, year, *_ = plots.density(odd_imputer, odd, draws=3).axes
+    names = texts(school.get_yticklabels())
+    assert (len(set(names)), names[0], names[1][:7]) == (4, "none", "primary")
+    observed, drawn = school.containers
+    shares = odd["school"].value_counts(normalize=True, sort=False)
+    np.testing.assert_allclose([bar.get_width() for bar in observed], shares)
+    tables = odd_imputer.sample(odd, 3, random_state=0)
+    holes = odd["school"].isna()
+    shares = [each["school"][holes].value_counts(normalize=True, sort=False) for each in tables]
+    np.testing.assert_allclose([bar.get_width() for bar in drawn], np.mean(shares, axis=0))
+    assert texts(city.get_yticklabels())[-1] == "5 others"
+    assert sum(bar.get_width() for bar in city.containers[0]) == pytest.approx(1)
+    assert texts(year.get_yticklabels()) == ["2005", "2006", "2007", "2008"]
+
+
+def test_strips_of_categories_are_bars(odd, odd_imputer):
+    school, *_, count, _ = plots.strips(odd_imputer, odd, draws=3).axes
+    assert texts(school.get_xticklabels()) == ["observed", "1", "2", "3"]
+    assert [len(bars) for bars in school.containers] == [4, 4, 4, 4]
+    assert max(bar.get_width() for bars in school.containers for bar in bars) == pytest.approx(0.85)
+    assert (len(count.lines), len(count.containers)) == (4, 0)
+
+
+def test_means_of_ordered_categories(odd, odd_imputer):
+    figure = plots.convergence(odd_imputer, odd, draws=3)
+    figure.canvas.draw()
+    ticks = [float(text) for text in texts(figure.axes[0].get_yticklabels())]
+    assert len(set(ticks)) == len(ticks)
+    assert 1 < np.mean(ticks) < 4
+    assert figure.axes[0].get_ylabel().startswith("1 is none,\n4 is univers…")
+
+
+def test_axes_of_held_out_cells(odd_imputer):
+    figure = plots.overimputation(odd_imputer)
+    figure.canvas.draw()
+    panels = {axes.get_title(): axes for axes in figure.axes}
+    assert "same" not in panels
+    assert set(texts(panels["year"].get_xticklabels())) <= {str(year) for year in range(2003, 2011)}
+    assert figure.get_supylabel() == "filled in when hidden, with 90% interval"
+
+
+def test_columns_that_are_not_shown_are_told_of(quick):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 14)))
+    for at in range(14):
+        table.iloc[: at + 1, at] = np.nan
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    figure = plots.density(imputer, table, draws=2)
+    assert [axes.get_title() for axes in figure.axes] == [str(at) for at in range(2, 14)]
+    assert figure.get_suptitle() == "12 of 14 columns, those with the most missing cells"
+
+
+def test_few_missing_cells_are_not_spikes(odd, odd_imputer):
+    few = odd_imputer.transform(odd)
+    few.loc[few.index[:2], "count"] = pd.NA
+    (axes,) = plots.density(odd_imputer, few, draws=5).axes
+    observed, drawn = (each.get_data().values for each in axes.patches)
+    assert (observed.sum(), drawn.sum()) == (pytest.approx(1), pytest.approx(1))
+    assert observed.size == 5
+    assert not axes.get_yticks().size

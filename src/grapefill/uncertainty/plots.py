@@ -13,14 +13,22 @@ from sklearn.utils.validation import check_is_fitted
 from grapefill.errors import InputError
 from grapefill.settings import draw_seed
 from grapefill.table import Table
-from grapefill.table.grain import NANOSECONDS
-from grapefill.table.kinds import Form
 from grapefill.uncertainty.cells import Beliefs
+from grapefill.uncertainty.panels import (
+    MOST_LABELS,
+    SMALL,
+    is_whole,
+    label_of,
+    make_panels,
+    write_means,
+    write_values,
+)
 from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid
+from grapefill.uncertainty.shares import find_shares
 from grapefill.uncertainty.tables import check_count, check_coverage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.figure import Figure
 
@@ -28,17 +36,24 @@ if TYPE_CHECKING:
     from grapefill.table.column import Column
     from grapefill.uncertainty.belief import NumberColumn
     from grapefill.uncertainty.mixin import UncertaintyMixin
+    from grapefill.uncertainty.shares import Shares
+
+    Drawn = dict[int, tuple[FloatArray, list[FloatArray]]]
 
 OBSERVED, DRAWN = "#0072b2", "#d55e00"
 COVERAGES = np.linspace(0.1, 0.95, 18)
 MOST_POINTS = 2_000
-MOST_PANELS = 12
+MOST_BINS = 30
+# A draw of fewer cells is shown with the others only: by itself it is nothing but spikes.
+FEWEST_CELLS = 30
 
 
 def density(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: int = 0) -> Figure:
     """Draw the distribution of observed values of columns with holes against that of draws.
 
-    Of more than twelve such columns, the first twelve are shown; so it is in the other plots.
+    Draws are shown together, and one by one in thin lines or as points where they have enough
+    cells. Heights are shares of the cells. Of more than twelve columns with holes, those with the
+    most are shown; so it is in the other plots.
 
     They need not be equal: where holes depend on other columns, draws should differ. What differs
     without a reason is a warning.
@@ -69,20 +84,64 @@ def density(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: 
     """
     drawn = drawn_numbers(imputer, X, draws, random_state)
 
-    def panel(axes: Any, j: int) -> None:
-        observed, each = drawn[j]
-        both = np.concatenate([observed, *each])
-        edges = np.histogram_bin_edges(both, bins=min(30, max(5, int(np.sqrt(both.size)))))
-        axes.hist(observed, edges, density=True, color=OBSERVED, alpha=0.35, label="observed")
-        for at, values in enumerate(each):
-            label = "drawn" if at == 0 else None
-            axes.hist(values, edges, density=True, histtype="step", color=DRAWN, label=label)
+    def panel(axes: Any, j: int, column: Column) -> None:
+        shares = find_shares(column, *drawn[j])
+        if shares is None:
+            _draw_histograms(axes, column, *drawn[j])
+        else:
+            _draw_bars(axes, shares)
 
-    return _panels(imputer, list(drawn), panel, "x")
+    return make_panels(imputer.schema_, _sizes(drawn), panel)
+
+
+def _draw_bars(axes: Any, shares: Shares) -> None:
+    """Draw how frequent values are as bars, and the single draws as points."""
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+    places = np.arange(len(shares.names))
+    axes.barh(places - 0.2, shares.observed, 0.4, color=OBSERVED, alpha=0.35, label="observed")
+    mean = shares.drawn.mean(axis=0)
+    axes.barh(places + 0.2, mean, 0.4, fill=False, edgecolor=DRAWN, label="drawn")
+    for each in shares.drawn:
+        axes.plot(each, places + 0.2, ".", ms=3, color=DRAWN)
+    shares.write_names(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
+    axes.xaxis.set_tick_params(labelsize=SMALL)
+
+
+def _draw_histograms(
+    axes: Any, column: Column, observed: FloatArray, draws: Sequence[FloatArray]
+) -> None:
+    """Draw how frequent numbers are."""
+    every = np.concatenate(draws)
+    edges = _edges(column, observed, every)
+    for values, style in (
+        (observed, {"fill": True, "color": OBSERVED, "alpha": 0.35, "label": "observed"}),
+        *((each, {"color": DRAWN, "lw": 0.6, "alpha": 0.6}) for each in draws),
+        (every, {"color": DRAWN, "lw": 1.6, "label": "drawn"}),
+    ):
+        if "label" in style or values.size >= FEWEST_CELLS:
+            axes.stairs(np.histogram(values, edges)[0] / max(1, values.size), edges, **style)
+    # How much is in a bin depends on how many there are.
+    axes.set_yticks([])
+    write_values(axes.xaxis, column)
+
+
+def _edges(column: Column, observed: FloatArray, drawn: FloatArray) -> FloatArray:
+    """Return the edges of bins: few for few cells, and between whole numbers."""
+    bins = int(np.clip(np.sqrt(min(observed.size, drawn.size)), 5, MOST_BINS))
+    both = np.concatenate([observed, drawn])
+    if not is_whole(column):
+        return np.histogram_bin_edges(both, bins)
+    step = max(1.0, np.ceil((both.max() - both.min() + 1) / bins))
+    return np.arange(both.min() - 0.5, both.max() + step, step)
 
 
 def strips(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: int = 0) -> Figure:
-    """Draw the values of every column as points, the observed ones at 0 and the draws beside.
+    """Draw the values of every column as points, the observed ones and the draws beside them.
+
+    Of a column of few values, a bar for each of them shows how frequent it is.
 
     Parameters
     ----------
@@ -96,16 +155,28 @@ def strips(imputer: UncertaintyMixin, X: Any, *, draws: int = 5, random_state: i
     drawn = drawn_numbers(imputer, X, draws, random_state)
     random = np.random.default_rng(random_state)
 
-    def panel(axes: Any, j: int) -> None:
-        observed, each = drawn[j]
-        for at, values in enumerate([observed, *each]):
-            some = random.permutation(values)[:MOST_POINTS]
-            place = at + 0.3 * (random.random(some.size) - 0.5)
+    def panel(axes: Any, j: int, column: Column) -> None:
+        shares = find_shares(column, *drawn[j])
+        for at, values in enumerate([drawn[j][0], *drawn[j][1]]):
             color, label = (OBSERVED, "observed") if at == 0 else (DRAWN, "drawn")
-            axes.plot(place, some, ".", ms=2, color=color, label=label if at < 2 else None)
-        axes.set_xticks(range(len(each) + 1))
+            if shares is None:
+                some = random.permutation(values)[:MOST_POINTS]
+                place = at + 0.3 * (random.random(some.size) - 0.5)
+                axes.plot(place, some, ".", ms=2, color=color, label=label)
+            else:
+                share = shares.drawn[at - 1] if at else shares.observed
+                # The longest of all bars ends where the next draw begins.
+                wide = 0.85 * share / max(shares.observed.max(), shares.drawn.max())
+                axes.barh(range(wide.size), wide, 0.7, at - 0.425, color=color, label=label)
+        if shares is None:
+            write_values(axes.yaxis, column)
+        else:
+            shares.write_names(axes)
+        places = range(0, draws + 1, -(-draws // MOST_LABELS))
+        axes.set_xticks(places, ["observed", *map(str, places[1:])])
+        axes.xaxis.set_tick_params(labelsize=SMALL)
 
-    return _panels(imputer, list(drawn), panel, "y")
+    return make_panels(imputer.schema_, _sizes(drawn), panel)
 
 
 def convergence(
@@ -113,7 +184,8 @@ def convergence(
 ) -> Figure:
     """Draw the mean of the drawn cells of every column, from sweep to sweep and draw to draw.
 
-    Of categories it is the share of the one that is most frequent among the observed cells.
+    Of categories it is the share of the one that is most frequent among the observed cells, of
+    ordered ones the mean of their places in that order.
     On the left are the sweeps that the draws were learned by, on the right the draws. Both should
     scatter without a trend, the sweeps at least in the end; how much draws do is the uncertainty
     of the mean.
@@ -134,19 +206,22 @@ def convergence(
         j: int(learned.shares[j].argmax()) for j in discrete if learned and j in learned.shares
     }
 
-    def panel(axes: Any, j: int) -> None:
+    def panel(axes: Any, j: int, column: Column) -> None:
         values = drawn[j][1]
         if j in usual:
-            values = [each == usual[j] for each in values]
-            column = imputer.schema_.columns[imputer.schema_.features[j]]
             assert column.categories is not None
-            axes.set_ylabel(f"share of {column.categories[usual[j]]}", parse_math=False, fontsize=8)
+            values = [each == usual[j] for each in values]
+            words = f"share of {label_of(str(column.categories[usual[j]]), 24)}"
+            axes.set_ylabel(words, parse_math=False, fontsize=SMALL)
+            axes.yaxis.set_tick_params(labelsize=SMALL)
+        else:
+            write_means(axes, column)
         sweeps, means = trace[:, j], [float(each.mean()) for each in values]
         axes.plot(np.arange(-sweeps.size, 0), sweeps, "-", lw=1, color=OBSERVED, label="sweeps")
         axes.plot(range(1, len(means) + 1), means, "o-", ms=3, color=DRAWN, label="draws")
         axes.set_xticks([])
 
-    return _panels(imputer, list(drawn), panel, "y", plain=usual)
+    return make_panels(imputer.schema_, _sizes(drawn), panel)
 
 
 def calibration(imputer: UncertaintyMixin) -> Figure:
@@ -161,10 +236,13 @@ def calibration(imputer: UncertaintyMixin) -> Figure:
     -------
     matplotlib.figure.Figure
     """
+    from matplotlib.figure import Figure
+
     lines = coverage_curves(imputer)
     if not lines:
         raise _nothing_held_out()
-    figure, axes = _figure()
+    figure = Figure(layout="constrained")
+    axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="0.6", lw=1)
     for at, covered in enumerate(lines.values()):
         label = "columns" if at == 0 else None
@@ -214,7 +292,7 @@ def overimputation(imputer: UncertaintyMixin, *, coverage: float = 0.9) -> Figur
     if not columns:
         raise _nothing_held_out()
 
-    def panel(axes: Any, feature: int) -> None:
+    def panel(axes: Any, feature: int, described: Column) -> None:
         at, column = columns[feature]
         grid = quantile_grid(column.mixture(column.cells, itself=True))
         low, high = nested(grid, beliefs.calibration.mass(coverage, at))
@@ -224,9 +302,16 @@ def overimputation(imputer: UncertaintyMixin, *, coverage: float = 0.9) -> Figur
             axes.vlines(column.truth[mine], low[mine], high[mine], color=color, lw=0.6, alpha=0.6)
             axes.plot(column.truth[mine], middle[mine], ".", ms=3, color=color, label=label)
         axes.axline((column.low, column.low), slope=1, color="0.6", lw=1)
-        axes.set_xlabel("observed")
+        for axis in (axes.xaxis, axes.yaxis):
+            write_values(axis, described)
 
-    return _panels(imputer, list(columns), panel, "xy")
+    return make_panels(
+        imputer.schema_,
+        {feature: column.size for feature, (_, column) in columns.items()},
+        panel,
+        of="held-out cells",
+        labels=("observed", f"filled in when hidden, with {coverage:.0%} interval"),
+    )
 
 
 def _beliefs(imputer: UncertaintyMixin) -> Beliefs:
@@ -262,15 +347,18 @@ def sweep_means(imputer: UncertaintyMixin) -> FloatArray:
     return trace
 
 
-def drawn_numbers(
-    imputer: UncertaintyMixin, X: Any, draws: int, random_state: int
-) -> dict[int, tuple[FloatArray, list[FloatArray]]]:
+def _sizes(drawn: Drawn) -> dict[int, int]:
+    """Return how many holes features have."""
+    return {j: draws[0].size for j, (_, draws) in drawn.items()}
+
+
+def drawn_numbers(imputer: UncertaintyMixin, X: Any, draws: int, random_state: int) -> Drawn:
     """Return, for every feature with holes, its observed numbers and those of every draw."""
     check_is_fitted(imputer)
     table = imputer._checked_table(X)
     encoded = imputer.schema_.encode(table, warn=False)
     every = list(range(table.n_columns))
-    found: dict[int, tuple[FloatArray, list[FloatArray]]] = {}
+    found: Drawn = {}
     for fills in imputer._drawn_fills(table, check_count(draws), draw_seed(random_state)):
         drawn = Table.wrap(table.rebuild(fills, every))
         numbers = imputer.schema_.encode(drawn, warn=False).numbers
@@ -280,70 +368,3 @@ def drawn_numbers(
                 observed = encoded.numbers[encoded.observed[:, at], at]
                 found.setdefault(at, (observed, []))[1].append(numbers[holes, at])
     return found
-
-
-def _figure(**options: Any) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(layout="constrained", **options)
-    return figure, figure.add_subplot()
-
-
-def _panels(
-    imputer: UncertaintyMixin,
-    features: Sequence[int],
-    draw: Callable[[Any, int], None],
-    values_on: str,
-    *,
-    plain: Container[int] = (),
-) -> Figure:
-    """Return a figure with a panel for each feature, up to a dozen.
-
-    ``values_on`` names the axes that values of the column are on, x or y or both; none of those of
-    ``plain`` features.
-    """
-    from matplotlib.figure import Figure
-
-    if not features:
-        raise InputError("There is nothing to show: no cell is missing.")
-    shown = features[:MOST_PANELS]
-    wide = min(4, len(shown))
-    high = -(-len(shown) // wide)
-    figure = Figure(figsize=(3.2 * wide, 2.6 * high), layout="constrained")
-    schema = imputer.schema_
-    for at, feature in enumerate(shown):
-        axes = figure.add_subplot(high, wide, at + 1)
-        draw(axes, feature)
-        # A column may be called "$x$"; its name is no formula.
-        column = schema.columns[schema.features[feature]]
-        axes.set_title(column.name, fontsize=10, parse_math=False)
-        for way in "" if feature in plain else values_on:
-            _write_values(getattr(axes, f"{way}axis"), column)
-        if at == 0:
-            axes.legend(frameon=False, fontsize=8)
-    return figure
-
-
-def _write_values(axis: Any, column: Column) -> None:
-    """Write categories and dates beside an axis as they are in the table."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    if column.categories is None and not column.unit:
-        return
-
-    nanoseconds = (column.upper - column.lower) * NANOSECONDS.get(column.unit, 1)
-    unit: Any = next((u for u in "Dhms" if nanoseconds > 3 * NANOSECONDS[u]), "s")
-
-    def word(number: float, _: int) -> str:
-        if not column.lower <= number <= column.upper:
-            return ""
-        value = column.decode(np.array([number]))[0]
-        if column.categories is not None:
-            return str(value)
-        if column.form is Form.DURATION:
-            return f"{value / np.timedelta64(1, unit):.4g} {'d' if unit == 'D' else unit}"
-        return str(np.datetime_as_string(value, unit=unit)).replace("T", " ")
-
-    axis.set_major_locator(MaxNLocator(5, integer=column.categories is not None))
-    axis.set_major_formatter(FuncFormatter(word))
-    axis.set_tick_params(rotation=30, labelsize=8)
