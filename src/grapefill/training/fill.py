@@ -44,6 +44,15 @@ class Part(NamedTuple):
     holes: BoolArray
     guess: Guess
 
+    def take(self, rows: IntArray | slice) -> Part:
+        """Return some of the rows, by their places in the part."""
+        return Part(self.rows[rows], self.numbers[rows], self.holes[rows], self.guess.take(rows))
+
+    def pieces(self, most: int) -> Iterator[Part]:
+        """Yield a part's rows, at most so many at a time."""
+        for start in range(0, max(1, len(self.rows)), most):
+            yield self.take(slice(start, start + most))
+
 
 def predict_holes(
     model: GrapeModel,

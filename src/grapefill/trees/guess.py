@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grapefill.table.arrays import FloatArray
+    from grapefill.table.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,15 @@ class Guess:
     chances: dict[int, npt.NDArray[np.float64]]
     plain: npt.NDArray[np.float64] | None = None
     spread: npt.NDArray[np.float64] | None = None
+
+    def take(self, rows: IntArray | slice) -> Guess:
+        """Return the guess for some of the rows."""
+        return Guess(
+            self.value[rows],
+            {j: each[rows] for j, each in self.chances.items()},
+            None if self.plain is None else self.plain[rows],
+            None if self.spread is None else self.spread[rows],
+        )
 
 
 def sharpen(chances: FloatArray, power: float) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from grapefill.table.kinds import Form
 from grapefill.uncertainty.belief import Cells, Fills, NumberColumn, bring_closer, fit_columns
 from grapefill.uncertainty.calibration import Calibration, as_frequent, shared_level
 from grapefill.uncertainty.company import Company
+from grapefill.uncertainty.joint import Joint
 from grapefill.uncertainty.limits import Limits
+from grapefill.uncertainty.little_known import LittleKnown, fewest_known
 from grapefill.uncertainty.quantiles import GRID, nested, quantile_grid, shortest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from grapefill.table.arrays import Array, BoolArray, FloatArray, IntArray
     from grapefill.table.column import Column
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from grapefill.training.model import GrapeModel
     from grapefill.uncertainty.fitted import Uncertainty
 
-# Cells whose beliefs are worked out together: about 50 MB.
+T = TypeVar("T")
+
+# Rows whose beliefs are worked out together: about 50 MB.
 BLOCK = 4_096
 # The coverage by which rows are told apart of which little is known.
 USUAL = 0.9
@@ -65,6 +69,10 @@ class Beliefs:
             none = Fills(np.empty(0), np.empty(0))
             bring_closer(self.numbers, [uncertainty.fills.get(j, none) for j in self.features])
         self.calibration: Calibration = fit_columns(self.numbers)
+        sampler = None if uncertainty is None else uncertainty.sampler
+        fewest = {j: fewest_known(held_out.of(j).known) for j in range(len(model.schema.features))}
+        # Of a row of very many columns something is known.
+        self.little_known = LittleKnown(sampler if isinstance(sampler, Joint) else None, fewest)
         cells = {j: held_out.of(j) for j in model.features.discrete}
         self.chances = {j: mine.chance for j, mine in cells.items()}
         self.company = {j: Company.of(1 - mine.chance, mine.beside) for j, mine in cells.items()}
@@ -108,34 +116,54 @@ class Beliefs:
             )
         return columns
 
-    def grids(self, part: Part, feature: int) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Yield cells of a column of numbers, by their places in a part, and their quantiles."""
+    def grid(self, part: Part, feature: int) -> FloatArray:
+        """Return the quantiles of the missing cells of a column of numbers, of one of `pieces`."""
         column = self.numbers[self.features.index(feature)]
         rows = np.flatnonzero(part.holes[:, feature])
-        values = np.where(np.isnan(part.numbers), part.guess.value, part.numbers)
-        beside = ~np.isnan(part.numbers)
-        known = beside.sum(axis=1).astype(np.float64)
-        for start in range(0, rows.size, BLOCK):
-            block = rows[start : start + BLOCK]
-            votes = np.empty((block.size, 0))
-            if self.model.chain is not None:
-                votes = self.model.chain.votes(values[block], feature)
-            spread = part.guess.spread
-            cells = Cells(
-                part.guess.value[block, feature],
-                np.full(block.size, np.nan) if spread is None else spread[block, feature],
-                votes,
-                known[block],
-                beside[block],
-            )
-            yield block, quantile_grid(column.mixture(cells))
+        if not rows.size:
+            return np.empty((0, GRID.size))
+        beside = ~np.isnan(part.numbers[rows])
+        votes = np.empty((rows.size, 0))
+        if self.model.chain is not None:
+            values = np.where(beside, part.numbers[rows], part.guess.value[rows])
+            votes = self.model.chain.votes(values, feature)
+        spread = part.guess.spread
+        cells = Cells(
+            part.guess.value[rows, feature],
+            np.full(rows.size, np.nan) if spread is None else spread[rows, feature],
+            votes,
+            beside.sum(axis=1).astype(np.float64),
+            beside,
+        )
+        grid = quantile_grid(column.mixture(cells))
+        return self.little_known.widen(part, feature, grid, column.low, column.high)
+
+    def chances_of(self, part: Part, feature: int) -> FloatArray:
+        """Return the probabilities of categories of the missing cells of a column."""
+        chances = part.guess.chances[feature][part.holes[:, feature]]
+        return self.little_known.soften(part, feature, chances)
+
+    def told(self, part: Part, feature: int) -> FloatArray:
+        """Return the probabilities of missing cells if it has categories, else their quantiles."""
+        return (self.chances_of if feature in self.chances else self.grid)(part, feature)
 
     def ends(self, part: Part, feature: int, coverage: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of intervals for the missing cells of a column of numbers."""
         mass = self.calibration.mass(coverage, self.features.index(feature))
-        found = [nested(grid, mass) for _, grid in self.grids(part, feature)]
-        low, high = zip(*found, strict=True) if found else ([np.empty(0)], [np.empty(0)])
-        return np.concatenate(low), np.concatenate(high)
+        grid, few = self.grid(part, feature), self.little_known.cells(part, feature)
+        low, high = nested(grid, mass)
+        # What was enough for held-out cells may be too little for these.
+        low[few], high[few] = nested(grid[few], max(mass, coverage))
+        return low, high
+
+    def sets(self, part: Part, feature: int, coverage: float) -> list[tuple[int, ...]]:
+        """Return the sets of categories for the missing cells of a column."""
+        beside = ~np.isnan(part.numbers[part.holes[:, feature]])
+        least, usual = (self.least_chances(feature, beside, share) for share in (coverage, USUAL))
+        # Held-out cells do not tell what is enough for these.
+        usual[self.little_known.cells(part, feature)] = np.inf
+        chances = self.chances_of(part, feature)
+        return category_sets(chances, coverage, least=least, usual=usual)
 
     def least_chances(self, feature: int, beside: BoolArray, coverage: float) -> FloatArray:
         """Return the probability from which on a category belongs into the set of a cell.
@@ -354,20 +382,34 @@ class Distribution(dict[Any, ColumnDistribution]):
         return f"Distribution({listed})"
 
 
+def pieces(parts: Sequence[Part]) -> list[Part]:
+    """Return parts of so many rows that beliefs about them are worked out together."""
+    return [piece for part in parts for piece in part.pieces(BLOCK)]
+
+
+def by_feature(
+    parts: Sequence[Part], n_features: int, values: Callable[[Part, int], T]
+) -> list[list[T]]:
+    """Return what is said of the parts, for every feature; all of a part before the next one."""
+    each = [[values(part, at) for at in range(n_features)] for part in parts]
+    return [[mine[at] for mine in each] for at in range(n_features)]
+
+
 def distributions(beliefs: Beliefs, parts: list[Part], names: Mapping[int, Any]) -> Distribution:
     """Return the distributions of the missing cells of some rows."""
     schema = beliefs.model.schema
     found = Distribution()
+    parts = pieces(parts)
+    told = by_feature(parts, len(schema.features), beliefs.told)
     for at, j in enumerate(schema.features):
         rows = np.concatenate([part.rows[part.holes[:, at]] for part in parts])
         if not rows.size:
             continue
         grid = chances = None
         if at in beliefs.chances:
-            chances = np.concatenate([p.guess.chances[at][p.holes[:, at]] for p in parts])
+            chances = np.concatenate(told[at])
         else:
-            grids = [grid for part in parts for _, grid in beliefs.grids(part, at)]
-            grid = np.concatenate(grids)
+            grid = np.concatenate(told[at])
         column = schema.columns[j]
         if grid is not None and column.categories is not None:
             codes = np.rint(np.clip(grid, column.lower, column.upper)).astype(np.int64)

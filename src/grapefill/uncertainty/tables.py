@@ -8,7 +8,7 @@ import numpy as np
 
 from grapefill.errors import ConfigError, InputError
 from grapefill.table import Kind
-from grapefill.uncertainty.cells import USUAL, category_sets, point_of
+from grapefill.uncertainty.cells import by_feature, pieces, point_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,11 +92,11 @@ def collect(schema: Schema, parts: Sequence[Part], values: Callable[[Part, int],
         Takes a part and a feature and returns the numbers of the feature's holes in it.
     """
     found: Numbers = {}
+    numbers = by_feature(parts, len(schema.features), values)
     for at, j in enumerate(schema.features):
         rows = [part.rows[part.holes[:, at]] for part in parts]
         if any(each.size for each in rows):
-            numbers = np.concatenate([values(part, at) for part in parts])
-            found[j] = (np.concatenate(rows), numbers)
+            found[j] = (np.concatenate(rows), np.concatenate(numbers[at]))
     return found
 
 
@@ -112,10 +112,9 @@ def other_fills(beliefs: Beliefs, parts: Sequence[Part], fill: str) -> Numbers:
         if at in beliefs.chances:
             top: FloatArray = part.guess.value[part.holes[:, at], at]
             return top
-        found = [point_of(grid, fill) for _, grid in beliefs.grids(part, at)]
-        return np.concatenate([np.empty(0), *found])
+        return point_of(beliefs.grid(part, at), fill)
 
-    return collect(beliefs.model.schema, parts, values)
+    return collect(beliefs.model.schema, pieces(parts), values)
 
 
 def drawn_fills(
@@ -135,32 +134,18 @@ def interval_ends(
     beliefs: Beliefs, parts: Sequence[Part], coverage: float
 ) -> tuple[Numbers, Numbers]:
     """Return the lower and upper ends of intervals for all missing cells."""
-    lower: Numbers = {}
-    upper: Numbers = {}
-    if not parts:
-        return lower, upper
-    for at, part_ends in _ends_by_feature(beliefs, parts, coverage).items():
-        j = beliefs.model.schema.features[at]
-        rows = np.concatenate([part.rows[part.holes[:, at]] for part in parts])
-        if rows.size:
-            lower[j] = (rows, np.concatenate([low for low, _ in part_ends]))
-            upper[j] = (rows, np.concatenate([high for _, high in part_ends]))
+    parts = pieces(parts)
+
+    def ends(part: Part, at: int) -> FloatArray:
+        if at in beliefs.chances:
+            top: FloatArray = part.guess.value[part.holes[:, at], at]
+            return np.stack([top, top], axis=1)
+        return np.stack(beliefs.ends(part, at, coverage), axis=1)
+
+    both = collect(beliefs.model.schema, parts, ends)
+    lower = {j: (rows, each[:, 0]) for j, (rows, each) in both.items()}
+    upper = {j: (rows, each[:, 1]) for j, (rows, each) in both.items()}
     return lower, upper
-
-
-def _ends_by_feature(
-    beliefs: Beliefs, parts: Sequence[Part], coverage: float
-) -> dict[int, list[tuple[FloatArray, FloatArray]]]:
-    found: dict[int, list[tuple[FloatArray, FloatArray]]] = {}
-    for at in range(len(beliefs.model.schema.features)):
-        found[at] = []
-        for part in parts:
-            if at in beliefs.chances:
-                top = part.guess.value[part.holes[:, at], at]
-                found[at].append((top, top))
-            else:
-                found[at].append(beliefs.ends(part, at, coverage))
-    return found
 
 
 def interval_sets(
@@ -168,22 +153,18 @@ def interval_sets(
 ) -> dict[Any, dict[int, tuple[Any, ...]]]:
     """Return the sets of categories for missing cells, by the label of their column."""
     schema = beliefs.model.schema
-    sets: dict[Any, dict[int, tuple[Any, ...]]] = {}
-    for at in beliefs.chances:
-        j = schema.features[at]
-        categories = schema.columns[j].categories
-        assert categories is not None
-        mine: dict[int, tuple[Any, ...]] = {}
-        for part in parts:
-            holes = part.holes[:, at]
-            chances, beside = part.guess.chances[at][holes], ~np.isnan(part.numbers[holes])
-            least, usual = (beliefs.least_chances(at, beside, share) for share in (coverage, USUAL))
-            codes = category_sets(chances, coverage, least=least, usual=usual)
-            for row, each in zip(part.rows[holes].tolist(), codes, strict=True):
-                mine[row] = tuple(categories[code] for code in each)
-        if mine:
-            sets[names[j]] = mine
-    return sets
+    sets: dict[Any, dict[int, tuple[Any, ...]]] = {
+        names[schema.features[j]]: {} for j in beliefs.chances
+    }
+    for part in pieces(parts):
+        for at in beliefs.chances:
+            j = schema.features[at]
+            categories = schema.columns[j].categories
+            assert categories is not None
+            rows = part.rows[part.holes[:, at]].tolist()
+            for row, each in zip(rows, beliefs.sets(part, at, coverage), strict=True):
+                sets[names[j]][row] = tuple(categories[code] for code in each)
+    return {name: mine for name, mine in sets.items() if mine}
 
 
 def ordered_sets(
