@@ -31,6 +31,9 @@ def test_nothing_is_lost_in_lines(words, width):
         ("a verylongword b", ["a", "verylongword", "b"]),
         ("ab  c d e f g", ["ab  c d e", "    f g"]),
         ("fits\nas it is", ["fits", "as it is"]),
+        ("a  bcd  efg  hij", ["a  bcd  efg  hij"]),
+        ("in /my  files of it", ["in /my  files of it"]),
+        ("add --na='not known' now", ["add", "--na='not known'", "now"]),
     ],
 )
 def test_lines_of_ten_letters(text, lines):

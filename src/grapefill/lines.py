@@ -16,7 +16,7 @@ LINE = 80
 # Columns are not made narrower than that.
 NARROWEST = 10
 # A line that ends inside of a name in quotes, or before the value of an option, cannot be pasted.
-_WORD = re.compile(r"""(?:--[\w-]+ )?(?:'[^']*'|"[^"]*")\S*|--[\w-]+ \S+|\S+""")
+_WORD = re.compile(r"""(?:--[\w-]+[ =])?(?:'[^']*'|"[^"]*")\S*|--[\w-]+ \S+|\S+""")
 # Where a cell of a row begins, or the text of a line that is moved to the right.
 _CELL = re.compile(r"(?:^ +|(?<=\S) {2,})(?=\S)")
 
@@ -66,7 +66,8 @@ def wrap(text: str, width: int = LINE) -> str:
     r"""Return a text whose lines end between words, at the latest where the width ends.
 
     Names in quotes and options with their values stay on one line. Of a row of a table the last
-    cell is wrapped, and stays below where it begins.
+    cell is wrapped, and stays below where it begins; a row of which other cells have no room, and
+    whatever else has several blanks between its words, stays as it is.
 
     Examples
     --------
@@ -85,6 +86,9 @@ def _parts(line: str, width: int) -> Iterator[str]:
         return
     cells = [match.end() for match in _CELL.finditer(line)]
     start = max((at for at in cells if width_of(line[:at]) <= width // 2), default=0)
+    if start < max(cells, default=0):
+        yield line
+        return
     part, indent = line[:start], " " * width_of(line[:start])
     gap = ""
     for word in _WORD.findall(line[start:]):

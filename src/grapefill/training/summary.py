@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grapefill.lines import align, wrap
 from grapefill.trees import LineForest
 
 if TYPE_CHECKING:
@@ -11,6 +12,17 @@ if TYPE_CHECKING:
 
 PARTS = ("network", "factors", "trees")
 ERRORS = ("constant", "network", "factors", "trees", "blend", "alone")
+ABOUT_ERRORS = (
+    "Errors are on observed cells that were held out for a while: mean absolute error of numbers, "
+    "share of wrong categories. The constant is the median, or the most frequent category. All "
+    "parts were given more data, and there are more trees, afterwards. Trees of lines have a "
+    "linear map in each leaf, for columns that follow others smoothly."
+)
+ABOUT_ALONE = (
+    "Most of these cells were held out at the same time as others of their rows. Alone is the "
+    "error of the blend where each is held out by itself, and with it what is usually missing "
+    "where such a cell is: so far off are missing cells likely to be."
+)
 
 
 def summarise(model: GrapeModel) -> str:
@@ -27,22 +39,11 @@ def summarise(model: GrapeModel) -> str:
         if trials:
             row += [str(trials[at].cells), *(_shown(getattr(trials[at], name)) for name in errors)]
         rows.append(row)
-    widths = [max(map(len, texts)) for texts in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines = align(rows)
     if trials:
-        lines += [
-            "",
-            "Errors are on observed cells that were held out for a while: mean absolute error of",
-            "numbers, share of wrong categories. The constant is the median, or the most frequent",
-            "category. All parts were given more data, and there are more trees, afterwards. Trees",
-            "of lines have a linear map in each leaf, for columns that follow others smoothly.",
-        ]
+        lines += ["", wrap(ABOUT_ERRORS)]
     if "alone" in errors:
-        lines += [
-            "Most of these cells were held out at the same time as others of their rows. Alone is",
-            "the error of the blend where each is held out by itself, and with it what is usually",
-            "missing where such a cell is: so far off are missing cells likely to be.",
-        ]
+        lines.append(wrap(ABOUT_ALONE))
     if trials and model.n_labels:
         lines.append("Features were held out of rows whose labels were known, as a rule.")
     return "\n".join(lines)
