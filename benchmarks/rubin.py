@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,35 +164,49 @@ def _by_mice(fields: dict[str, Any], seeds: range) -> np.ndarray:
 
 
 def table(rows: int, first: int) -> str:
-    """Return coverage of the four coefficients, and bias in standard errors, of every method."""
+    """Return coverage of the four coefficients, and bias in standard errors, of every method.
+
+    Complete tables have a bias, too: that of the model, and chance. What holes add to it is known
+    more precisely, from the same tables.
+    """
     listed = []
-    for model in MODELS:
-        for mechanism in MECHANISMS:
-            for method in METHODS:
-                wanted = (model, mechanism, method, rows)
-                mine = [
-                    line
-                    for line in RESULTS.lines()
-                    if (line["model"], line["mechanism"], line["method"], line["rows"]) == wanted
-                    and line["first"] >= first
-                ]
-                if not mine:
-                    continue
-                weight = [line["repetitions"] for line in mine]
-
-                def mean(name: str, mine: Any = mine, weight: Any = weight) -> np.ndarray:
-                    return np.average([line[name] for line in mine], axis=0, weights=weight)
-
-                bias = mean("bias") / mean("std_error")
-                ratio = mean("spread") / mean("std_error")
-                listed.append(
-                    [
-                        *wanted[:3],
-                        str(sum(weight)),
-                        " ".join(f"{share:.3f}" for share in mean("covered")),
-                        " ".join(f"{value:+.2f}" for value in bias),
-                        " ".join(f"{value:.2f}" for value in ratio),
-                    ]
-                )
+    for model, mechanism, method in product(MODELS, MECHANISMS, METHODS):
+        mine = _lines(model, mechanism, method, rows=rows, first=first)
+        if not mine:
+            continue
+        error, bias = _mean(mine, "std_error"), _mean(mine, "bias")
+        tables = {line["first"] for line in mine}
+        complete = _lines(model, mechanism, "complete", rows=rows, first=first)
+        complete = [line for line in complete if line["first"] in tables]
+        added = bias - _mean(complete, "bias") if len(complete) == len(mine) else None
+        listed.append(
+            [
+                model,
+                mechanism,
+                method,
+                str(sum(line["repetitions"] for line in mine)),
+                " ".join(f"{share:.3f}" for share in _mean(mine, "covered")),
+                " ".join(f"{value:+.2f}" for value in bias / error),
+                "" if added is None else " ".join(f"{value:+.2f}" for value in added / error),
+                " ".join(f"{value:.2f}" for value in _mean(mine, "spread") / error),
+            ]
+        )
     header = ["model", "holes", "method", "repetitions", "95% intervals hold", "bias / error"]
-    return markdown_table([*header, "spread / error"], listed)
+    return markdown_table([*header, "added by holes", "spread / error"], listed)
+
+
+def _lines(
+    model: str, mechanism: str, method: str, *, rows: int, first: int
+) -> list[dict[str, Any]]:
+    wanted = (model, mechanism, method, rows)
+    return [
+        line
+        for line in RESULTS.lines()
+        if (line["model"], line["mechanism"], line["method"], line["rows"]) == wanted
+        and line["first"] >= first
+    ]
+
+
+def _mean(lines: list[dict[str, Any]], name: str) -> np.ndarray:
+    weight = [line["repetitions"] for line in lines]
+    return np.average([line[name] for line in lines], axis=0, weights=weight)
