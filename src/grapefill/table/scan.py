@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.errors import InputError
+from grapefill.files.orders import common_order, with_one_dictionary
 from grapefill.table.arrays import counts_in_unit, offsets
 from grapefill.table.grain import telling_count
 from grapefill.table.infer import WholeColumn, first_infinity, infer_column, infinity_message
@@ -111,6 +112,7 @@ class _ColumnScan:
 
     type: Any = None
     dictionary: Any = None
+    unordered: bool = False
     rows: int = 0
     observed: int = 0
     values: Any = None
@@ -131,6 +133,7 @@ class _ColumnScan:
         form = cells.storage.form
         if pa.types.is_dictionary(column.type):
             part.dictionary = _dictionary_of(column)
+            part.unordered = not cells.storage.ordered
         if part.observed:
             if wanted is Kind.PASSTHROUGH or form is Form.OTHER:
                 part.example = column.slice(int(there.argmax()), 1)
@@ -198,7 +201,8 @@ class _ColumnScan:
         """Take over what another part is known to hold; it comes behind this one."""
         self.type = other.type if self.type is None else _joined_type(self.type, other.type)
         if other.dictionary is not None:
-            self.dictionary = _joined_dictionary(self.dictionary, other.dictionary)
+            self._join(other.dictionary)
+            self.unordered |= other.unordered
         self.rows += other.rows
         self.observed += other.observed
         self.counts.update(other.counts)
@@ -217,14 +221,29 @@ class _ColumnScan:
             self.compared, self.modulus = other.compared, other.modulus
         self.repeated |= other.repeated
 
+    def _join(self, dictionary: Any) -> None:
+        """Take over further categories; where they are not in one order, there is none."""
+        pa: Any = import_module("pyarrow")
+        if self.dictionary is None:
+            self.dictionary = dictionary
+            return
+        joined = common_order([self.dictionary, dictionary])
+        if joined is None:
+            self.unordered = True
+            known = dict.fromkeys([*self.dictionary.to_pylist(), *dictionary.to_pylist()])
+            joined = pa.array(list(known), type=self.dictionary.type)
+        self.dictionary = joined
+
     def digest(self) -> Any:
         """Return a short column that holds all that the kinds of columns are told by."""
         pa: Any = import_module("pyarrow")
         kind = self.type
+        if self.unordered and pa.types.is_dictionary(kind):
+            kind = pa.dictionary(kind.index_type, kind.value_type, ordered=False)
         if self.too_many or not self.observed:
             kept = pa.chunked_array([pa.nulls(0, kind)])
         elif self.counts:
-            kept = self._values_of_counts()
+            kept = self._values_of_counts(kind)
         elif self.values is not None:
             kept = self.values.cast(kind) if self.values.type != kind else self.values
         elif self.example is not None:
@@ -235,14 +254,14 @@ class _ColumnScan:
             kept = pa.chunked_array([*kept.chunks, pa.nulls(1, kind)], type=kind)
         return kept
 
-    def _values_of_counts(self) -> Any:
+    def _values_of_counts(self, kind: Any) -> Any:
         pa: Any = import_module("pyarrow")
         if self.dictionary is None:
             values = pa.array(list(self.counts), type=None)
-            return pa.chunked_array([values.cast(self.type)])
+            return pa.chunked_array([values.cast(kind)])
         places = {value: at for at, value in enumerate(self.dictionary.to_pylist())}
-        codes = pa.array(sorted(places[value] for value in self.counts), type=self.type.index_type)
-        array = pa.DictionaryArray.from_arrays(codes, self.dictionary, ordered=self.type.ordered)
+        codes = pa.array(sorted(places[value] for value in self.counts), type=kind.index_type)
+        array = pa.DictionaryArray.from_arrays(codes, self.dictionary, ordered=kind.ordered)
         return pa.chunked_array([array])
 
     def whole(self) -> WholeColumn:
@@ -387,16 +406,8 @@ def _noted(column: Column) -> Column:
 
 def _dictionary_of(column: Any) -> Any:
     pa: Any = import_module("pyarrow")
-    whole = column.unify_dictionaries()
+    whole = with_one_dictionary(column)
     return whole.chunk(0).dictionary if whole.num_chunks else pa.array([], column.type.value_type)
-
-
-def _joined_dictionary(one: Any, other: Any) -> Any:
-    pa: Any = import_module("pyarrow")
-    if one is None or one.equals(other):
-        return other if one is None else one
-    known = dict.fromkeys([*one.to_pylist(), *other.to_pylist()])
-    return pa.array(list(known), type=one.type)
 
 
 def _joined(one: Any, other: Any) -> Any:
