@@ -195,6 +195,22 @@ def test_times_below_a_second(quick, unit, took, at):
     assert second.get_major_formatter().get_offset() == "2024-05-01"
 
 
+def test_numbers_that_floats_have_no_room_for(quick):
+    random = np.random.default_rng(0)
+    near, far = 2**60 + random.integers(0, 50, 60), -(2**62) + random.integers(0, 2**61, 60)
+    columns = {name: pd.array(each, dtype="Int64") for name, each in (("n", near), ("m", far))}
+    table = holes(pd.DataFrame(columns))
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    for draw in (plots.strips, plots.convergence):
+        first, second = (axes.yaxis for axes in draw(imputer, table, draws=2).axes)
+        assert "1152921504606847000" in shown(first)
+        assert "-3000000000000000000" in shown(second) or "-3200000000000000000" in shown(second)
+        for axis, values in ((first, near), (second, far)):
+            labels = [float(each) for each in shown(axis)]
+            assert len(set(shown(axis))) == len(labels) > 1
+            assert all(values.min() - 50 <= each <= values.max() + 50 for each in labels)
+
+
 def test_sweeps_are_shown_beside_draws(imputer, holed):
     trace = plots.sweep_means(imputer)
     assert trace.shape == (len(trace), holed.shape[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,8 @@ POWERS = (-4, 5)
 FEWEST = 3
 # Round numbers from a multiple of this on are round from zero on too, be they hours or minutes.
 ROUND = 6 * 10**9
+# From this range on, the round numbers of a column are so far apart that floats tell them apart.
+WIDE = 1e12
 
 _UNIT = re.compile(r"(\d*)([A-Za-z]+)")
 _WORDS = {"Y": "years", "M": "months", "W": "weeks", "D": "d"}
@@ -51,6 +54,9 @@ class _Step(NamedTuple):
         return base, float(origin - base * self.length)
 
 
+_ONE = _Step("", Fraction(1))
+
+
 def write_numbers(axis: Any, column: Column, *, whole: bool) -> None:
     """Write numbers, dates or durations beside an axis.
 
@@ -68,13 +74,29 @@ def write_numbers(axis: Any, column: Column, *, whole: bool) -> None:
         times = _Times(axis, column)
         axis.set_major_locator(times.locator())
         axis.set_major_formatter(times)
+    elif column.origin:
+        _write_exactly(axis, column, whole=whole)
     else:
         axis.set_major_locator(MaxNLocator(MOST_LABELS - 1, integer=whole))
         formatter = ScalarFormatter(useOffset=False)
         formatter.set_powerlimits(POWERS)
         axis.set_major_formatter(formatter)
-    if axis.axis_name == "x" and column.unit:
+    if axis.axis_name == "x" and (column.unit or column.origin):
         axis.set_tick_params(rotation=30)
+
+
+def _write_exactly(axis: Any, column: Column, *, whole: bool) -> None:
+    """Write numbers with an origin, which floats have no room for."""
+    base, rest = _ONE.shift(column.origin)
+    if column.upper - column.lower > WIDE:
+        # Only from zero on are they round then.
+        base, rest = 0, float(column.origin)
+
+    def word(number: float, _: int) -> str:
+        return f"{Decimal(f'{number + rest:.12g}') + base:f}"
+
+    axis.set_major_locator(_Whole(lambda: (1.0, rest), whole=whole))
+    axis.set_major_formatter(FuncFormatter(word))
 
 
 class _Whole(MaxNLocator):
