@@ -6,6 +6,7 @@ import datetime
 from decimal import Decimal
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -184,3 +185,20 @@ def test_parts_have_the_order_that_they_share() -> None:
         found = scan.schema().columns[0]
         assert (found.kind, found.categories) == (whole.kind, whole.categories)
         assert (found.kind.value == "ordinal") == (other not in parts)
+
+
+def test_an_enum_is_categorical_in_parts_too() -> None:
+    enum = pl.DataFrame({"c": ["hi", "lo", None]}, schema={"c": pl.Enum(["lo", "mid", "hi"])})
+    parts, scan = [enum.to_arrow(), enum.to_arrow()], TableScan()
+    for part in parts:
+        scan.add(part)
+    for merged in (scan, _merged(parts)):
+        assert merged.schema().columns[0].kind.value == "categorical"
+
+
+def _merged(parts: list[pa.Table]) -> TableScan:
+    scans = [TableScan(), *(TableScan() for _ in parts)]
+    for scan, part in zip(scans[1:], parts, strict=True):
+        scan.add(part)
+        scans[0].merge(scan)
+    return scans[0]

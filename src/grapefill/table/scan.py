@@ -111,6 +111,7 @@ class _ColumnScan:
     """What is known of one column."""
 
     type: Any = None
+    metadata: Any = None
     dictionary: Any = None
     unordered: bool = False
     rows: int = 0
@@ -200,6 +201,7 @@ class _ColumnScan:
     def merge(self, other: _ColumnScan) -> None:
         """Take over what another part is known to hold; it comes behind this one."""
         self.type = other.type if self.type is None else _joined_type(self.type, other.type)
+        self.metadata = self.metadata or other.metadata
         if other.dictionary is not None:
             self._join(other.dictionary)
             self.unordered |= other.unordered
@@ -306,6 +308,7 @@ class TableScan:
             row = None if wanted is Kind.PASSTHROUGH else first_infinity(cells)
             if row is not None:
                 raise InputError(infinity_message(table.labels[j], self.rows + row))
+            scan.metadata = rows.schema.field(j).metadata
             scan.add(cells, rows.column(j), wanted)
         self.rows += table.n_rows
 
@@ -342,7 +345,10 @@ class TableScan:
         for j, (name, scan, digest) in enumerate(
             zip(self.names, self._columns, digests, strict=True)
         ):
-            cells = Table.wrap(pa.table({"x": digest}), missing_values=self.missing_values).cells(0)
+            # That a column is an Enum stands there.
+            field = pa.field("x", digest.type, metadata=scan.metadata)
+            rows = pa.table([digest], schema=pa.schema([field]))
+            cells = Table.wrap(rows, missing_values=self.missing_values).cells(0)
             wanted = self._wanted.get(j)
             if scan.too_many and wanted is not None:
                 raise InputError(
