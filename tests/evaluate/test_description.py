@@ -136,6 +136,8 @@ def test_counts() -> None:
         (["12%", "3.5 %", "$7", "1e3", "-.5", "1 000,5"] * 10, ["numbers_as_text"]),
         (["1", "2", "3", "4", "five", "6"] * 10, []),
         (["", "a", "b"] * 10, ["sentinel"]),
+        (["Unknown", "unknown", "red", "blue"] * 10, ["sentinel", "sentinel"]),
+        (["Red", "red", "blue"] * 10, ["spellings"]),
         ([True, False] * 10, []),
         ([True] * 99 + [False], ["dominant"]),
     ],
