@@ -96,6 +96,32 @@ def test_a_footer_below_numbers(note, footer):
         assert "--na" in note([NAMES, *ROWS, [text, "1", "a"]])
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [["Source: ERP", "", ""], ["Exported 2024", "", ""]],
+        [["Source: ERP", "", ""], ["", "Exported 2024", ""]],
+        [["Total", "9", ""], ["Source: ERP", "", ""], ["Exported 2024", "", ""]],
+    ],
+)
+def test_several_lines_below_numbers_are_told_once(note, lines):
+    found = note([NAMES, *ROWS, *lines])
+    assert found.count("Note:") == 1
+    assert "The end of 'table.csv' looks like a footer: line 42 has" in found
+    assert f"line {41 + len(lines)} has 'Exported 2024'" in found
+    assert "--na" not in found
+
+
+def test_a_long_cell_is_cut_short(note):
+    found = note([NAMES, *ROWS[:9], ["so many words " * 99, "1", "a"], *ROWS[9:]])
+    assert "has 'so many words so many" in found
+    assert "--na" not in found
+    assert len(found) < 400
+    found = note([NAMES, *ROWS, ["Source: " + "words " * 99, "", ""]])
+    assert "looks like a footer" in found
+    assert len(found) < 400
+
+
 def test_a_footer_below_words(note):
     rows = [row[::-1] for row in ROWS]
     found = note([NAMES[::-1], *rows, ["Source: ERP", "", ""]])

@@ -6,6 +6,7 @@ import datetime
 from decimal import Decimal
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -167,3 +168,37 @@ def test_a_sample_does_not_depend_on_how_rows_come() -> None:
     assert (rows["a"].to_numpy() == places[:, 0] * 1000 + places[:, 1]).all()
     # Every piece is in it, about as often as any other.
     assert (np.bincount(places[:, 0]) > 5).all()
+
+
+def test_parts_have_the_order_that_they_share() -> None:
+    def levels(values: list[str], known: list[str]) -> pa.Table:
+        codes = pa.array([known.index(value) for value in values], pa.int8())
+        return pa.table({"c": pa.DictionaryArray.from_arrays(codes, known, ordered=True)})
+
+    few, all_ = levels(["hi", "lo"], ["lo", "hi"]), levels(["mid"], ["lo", "mid", "hi"])
+    other = levels(["mid", "lo"], ["mid", "lo"])
+    for parts in ([few, all_], [all_, few], [few, other, all_], [all_, other]):
+        scan = TableScan()
+        for part in parts:
+            scan.add(part)
+        whole = Schema.infer(Table.wrap(pa.concat_tables(parts))).columns[0]
+        found = scan.schema().columns[0]
+        assert (found.kind, found.categories) == (whole.kind, whole.categories)
+        assert (found.kind.value == "ordinal") == (other not in parts)
+
+
+def test_an_enum_is_categorical_in_parts_too() -> None:
+    enum = pl.DataFrame({"c": ["hi", "lo", None]}, schema={"c": pl.Enum(["lo", "mid", "hi"])})
+    parts, scan = [enum.to_arrow(), enum.to_arrow()], TableScan()
+    for part in parts:
+        scan.add(part)
+    for merged in (scan, _merged(parts)):
+        assert merged.schema().columns[0].kind.value == "categorical"
+
+
+def _merged(parts: list[pa.Table]) -> TableScan:
+    scans = [TableScan(), *(TableScan() for _ in parts)]
+    for scan, part in zip(scans[1:], parts, strict=True):
+        scan.add(part)
+        scans[0].merge(scan)
+    return scans[0]

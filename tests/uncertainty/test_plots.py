@@ -1,5 +1,7 @@
 """Plots are figures with a panel for every column that there is something to see of."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,8 @@ from grapefill import GrapeImputer
 from grapefill.errors import ConfigError, InputError
 from grapefill.uncertainty import plots
 from grapefill.uncertainty.joint import Joint
+
+NOON = pd.Timestamp("2024-05-01 10:11:12").as_unit("ns")
 
 
 def texts(labels):
@@ -120,6 +124,91 @@ def test_durations_and_times_are_written_out(quick):
     took, at = (texts(axes.get_xticklabels()) for axes in figure.axes)
     assert {"4 d", "8 d"} <= set(took)
     assert "2024-01-01 04" in at
+
+
+def holes(table):
+    table.iloc[::4, 0] = None
+    table.iloc[1::4, 1] = None
+    return table
+
+
+def shown(axis):
+    low, high = axis.get_view_interval()
+    return [
+        label.get_text()
+        for place, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+        if low <= place <= high
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "label"),
+    [
+        ("M8[M]", r"\d{4}-\d\d"),
+        ("M8[Y]", r"\d{4}"),
+        ("M8[W]", r"\d{4}-\d\d-\d\d"),
+        ("M8[7D]", r"\d{4}-\d\d-\d\d"),
+        ("m8[M]", r"\d+ months"),
+        ("m8[10s]", r"\d,\d{3} s"),
+    ],
+)
+def test_units_without_a_fixed_length(quick, dtype, label):
+    counts = np.random.default_rng(0).integers(300, 324, (60, 2))
+    table = counts.astype(dtype)
+    table[::4, 0] = table[1::4, 1] = "NaT"
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    figures = [draw(imputer, table, draws=2) for draw in (plots.strips, plots.convergence)]
+    for figure in (*figures, plots.overimputation(imputer)):
+        labels = shown(figure.axes[0].yaxis)
+        assert labels
+        assert len(set(labels)) == len(labels)
+        assert all(re.fullmatch(label, each) for each in labels)
+
+
+def test_many_months_are_written_as_years(quick):
+    table = np.random.default_rng(0).integers(300, 900, (60, 2)).astype("M8[M]")
+    table[::4, 0] = table[1::4, 1] = "NaT"
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    axes = plots.density(imputer, table, draws=2).axes[0]
+    assert {"2000", "2030"} <= set(shown(axes.xaxis))
+
+
+@pytest.mark.parametrize(
+    ("unit", "took", "at"),
+    [
+        ("ms", "500 ms", "10:11:12.500"),
+        ("us", "500 us", "10:11:12.000500"),
+        ("ns", "500 ns", "10:11:12.000000500"),
+    ],
+)
+def test_times_below_a_second(quick, unit, took, at):
+    random = np.random.default_rng(0)
+    spans = [pd.to_timedelta(random.integers(1, 900, 60), unit).as_unit("ns") for _ in range(2)]
+    table = holes(pd.DataFrame({"took": spans[0], "at": spans[1] + NOON}))
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    first, second = (axes.xaxis for axes in plots.density(imputer, table, draws=2).axes)
+    for axis, label in ((first, took), (second, at)):
+        labels = shown(axis)
+        assert label in labels
+        assert len(set(labels)) == len(labels)
+    assert first.get_major_formatter().get_offset() == ""
+    assert second.get_major_formatter().get_offset() == "2024-05-01"
+
+
+def test_numbers_that_floats_have_no_room_for(quick):
+    random = np.random.default_rng(0)
+    near, far = 2**60 + random.integers(0, 50, 60), -(2**62) + random.integers(0, 2**61, 60)
+    columns = {name: pd.array(each, dtype="Int64") for name, each in (("n", near), ("m", far))}
+    table = holes(pd.DataFrame(columns))
+    imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    for draw in (plots.strips, plots.convergence):
+        first, second = (axes.yaxis for axes in draw(imputer, table, draws=2).axes)
+        assert "1152921504606847000" in shown(first)
+        assert "-3000000000000000000" in shown(second) or "-3200000000000000000" in shown(second)
+        for axis, values in ((first, near), (second, far)):
+            labels = [float(each) for each in shown(axis)]
+            assert len(set(shown(axis))) == len(labels) > 1
+            assert all(values.min() - 50 <= each <= values.max() + 50 for each in labels)
 
 
 def test_sweeps_are_shown_beside_draws(imputer, holed):

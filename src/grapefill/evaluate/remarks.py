@@ -60,8 +60,10 @@ def _written_marks() -> Array:
     ends = [2.0**15 - 1, 2.0**31 - 1, 1e20, 1e30]
     found = np.array([*whole, *nines, *ends])
     found = np.concatenate([found, -found, [-(2.0**15), -(2.0**31)]])
-    # Columns of float32 have some of them a little off.
-    return np.unique(np.concatenate([found, found.astype(np.float32).astype(np.float64)]))
+    # Columns of float32 have some of them a little off; but 99999999 becomes 100000000 there, which
+    # may well be a number.
+    rounded = found[(found % 1 != 0) | (np.abs(found) >= LONG)].astype(np.float32)
+    return np.unique(np.concatenate([found, rounded.astype(np.float64)]))
 
 
 _MARKS = _written_marks()

@@ -64,6 +64,8 @@ def words_for_missing(values: Values) -> list[int]:
 def same_but_case(values: Values) -> list[list[int]]:
     """Return which values of a column of text differ in upper and lower case only, in groups.
 
+    Words that may stand for missing cells are left out: there is another remark on them.
+
     Parameters
     ----------
     values : Values
@@ -75,8 +77,9 @@ def same_but_case(values: Values) -> list[list[int]]:
         Their places among the values, the most frequent first.
     """
     groups: defaultdict[str, list[int]] = defaultdict(list)
+    missing = set(words_for_missing(values))
     for at, value in enumerate(values.values):
-        if values.counts[at]:
+        if values.counts[at] and at not in missing:
             groups[str(value).casefold()].append(at)
     return [
         sorted(group, key=lambda at: -int(values.counts[at]))

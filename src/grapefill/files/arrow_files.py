@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from grapefill.errors import InputError, OutputError
 from grapefill.files.cells.marks import spellings
-from grapefill.files.changes import apply_changes
+from grapefill.files.changes import apply_changes, with_holes
+from grapefill.files.orders import (
+    orders_in_parquet,
+    unknown_orders,
+    warn_of_unknown_orders,
+    with_one_dictionary,
+    without_orders,
+)
 from grapefill.files.table_file import TableFile
 from grapefill.files.views import without_views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from grapefill.files.cells.formats import ColumnFormat
     from grapefill.files.changes import Changes
@@ -55,9 +62,13 @@ class TypedFile(TableFile):
         self._check_names()
         if not self.table.num_rows or not self.table.num_columns:
             raise InputError(f"{self.name} has no rows: there is nothing to fill or to learn from.")
-        self.frame = without_marks(self.table, options.na)
+        levels = {name for name, known in options.types.items() if known.levels}
+        warn_of_unknown_orders(self._unordered - levels, self.name)
+        self.frame = without_marks(without_orders(self.table, self._unordered), options.na)
 
     kind = ""
+    # Columns of ordered categories whose order the file does not tell.
+    _unordered: frozenset[str] = frozenset()
 
     @abstractmethod
     def _read(self, content: bytes) -> Any:
@@ -98,12 +109,13 @@ class ParquetFile(TypedFile):
     def _read(self, content: bytes) -> Any:
         file = import_module("pyarrow.parquet").ParquetFile(pa.BufferReader(content))
         self._metadata = file.metadata
+        self._unordered = unknown_orders([orders_in_parquet(file)])
         return file.read()
 
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
         table, old = self._changed(changes), self._metadata
         group = old.row_group(0).num_rows if old.num_row_groups else None
-        options = parquet_options(old, table.column_names)
+        options = parquet_options(old, table.column_names, plain=self._unordered)
         buffer = io.BytesIO()
         import_module("pyarrow.parquet").write_table(table, buffer, row_group_size=group, **options)
         return [buffer.getvalue()]
@@ -129,7 +141,10 @@ class ArrowFile(TypedFile):
         return table
 
     def _pieces(self, changes: Changes) -> Iterable[bytes]:
-        table = self._changed(changes).unify_dictionaries()
+        table = self._changed(changes)
+        columns = [with_one_dictionary(column) for column in table.columns]
+        # Dictionaries inside of lists and the like are joined as they come.
+        table = pa.Table.from_arrays(columns, schema=table.schema).unify_dictionaries()
         buffer = io.BytesIO()
         options = pa.ipc.IpcWriteOptions(compression=self._compression)
         create = pa.ipc.new_stream if self._stream else pa.ipc.new_file
@@ -165,8 +180,18 @@ def with_changes(table: Any, changes: Changes, name: str) -> Any:
     return pa.Table.from_arrays(changed.columns, schema=schema)
 
 
-def parquet_options(old: Any, columns: list[str]) -> dict[str, Any]:
-    """Return how to write a Parquet file like one with this footer: compression and version."""
+def parquet_options(old: Any, columns: list[str], *, plain: Collection[str] = ()) -> dict[str, Any]:
+    """Return how to write a Parquet file like one with this footer: compression and version.
+
+    Parameters
+    ----------
+    old : pyarrow.parquet.FileMetaData
+        The footer.
+    columns : list of str
+        The columns to write.
+    plain : collection of str
+        Columns to be written without a dictionary, since its order would be taken for theirs.
+    """
     compression: Any = "snappy"
     if old.num_row_groups:
         first = old.row_group(0)
@@ -180,7 +205,11 @@ def parquet_options(old: Any, columns: list[str]) -> dict[str, Any]:
             compression = dict.fromkeys(columns, usual)
             compression |= dict(zip(names, codecs, strict=True))
     version = old.format_version if old.format_version in ("1.0", "2.4", "2.6") else "2.6"
-    return {"compression": compression, "version": version}
+    dictionary: Any = True
+    if plain:
+        leaves = [old.schema.column(k).path for k in range(len(old.schema))]
+        dictionary = [name for name in dict.fromkeys([*leaves, *columns]) if name not in plain]
+    return {"compression": compression, "version": version, "use_dictionary": dictionary}
 
 
 def without_marks(table: Any, marks: tuple[str, ...]) -> Any:
@@ -190,11 +219,11 @@ def without_marks(table: Any, marks: tuple[str, ...]) -> Any:
     """
     table = without_views(table)
     for j, field in enumerate(table.schema if marks else ()):
-        column = _decoded(table.column(j))
-        found = _where_marked(column, marks)
+        column = table.column(j)
+        found = _where_marked(_decoded(column), marks)
         if found is not None and pc.any(found).as_py():
-            emptied = pc.if_else(found, pa.scalar(None, column.type), column)
-            table = table.set_column(j, field, emptied.cast(field.type))
+            rows = pc.fill_null(found, False).to_numpy()
+            table = table.set_column(j, field, with_holes(column, rows))
     return table
 
 

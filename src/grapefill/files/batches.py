@@ -10,6 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grapefill.errors import InputError
+from grapefill.files.orders import (
+    orders_in_parquet,
+    unknown_orders,
+    warn_of_unknown_orders,
+    without_orders,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -88,6 +94,11 @@ class ParquetSource(_Pieces):
         The files, in order.
     name : str
         What to call them in a message.
+
+    Attributes
+    ----------
+    unordered : frozenset of str
+        Columns of ordered categories whose order the files do not tell; they are read without.
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], name: str = "the table") -> None:
@@ -95,8 +106,10 @@ class ParquetSource(_Pieces):
         self.paths = tuple(os.fspath(path) for path in paths)
         self._groups: list[_RowGroup] = []
         first = None
+        orders = []
         for path in self.paths:
-            metadata, schema = _describe(path)
+            metadata, schema, order = _describe(path)
+            orders.append(order)
             if first is None:
                 first = schema
             elif schema.names != first.names:
@@ -111,6 +124,7 @@ class ParquetSource(_Pieces):
                 for number in range(metadata.num_row_groups)
             ]
         self.schema = first
+        self.unordered = unknown_orders(orders)
 
     @property
     def rows(self) -> Sequence[int]:  # type: ignore[override]
@@ -120,7 +134,8 @@ class ParquetSource(_Pieces):
     def read(self, piece: int) -> Iterator[Any]:
         """Yield the rows of a row group."""
         group = self._groups[piece]
-        yield from read_groups(group.path, [group.number])
+        for table in read_groups(group.path, [group.number]):
+            yield without_orders(table, self.unordered)
 
 
 class DatasetSource(_Pieces):
@@ -137,10 +152,15 @@ class DatasetSource(_Pieces):
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
         self._fragments: list[Any] = []
+        orders = []
         for fragment in dataset.get_fragments():
+            if _has_row_groups(fragment):
+                with import_module("pyarrow.parquet").ParquetFile(fragment.open()) as file:
+                    orders.append(orders_in_parquet(file))
             parts = fragment.split_by_row_group() if _has_row_groups(fragment) else [fragment]
             self._fragments += parts
         self._rows = [int(fragment.count_rows()) for fragment in self._fragments]
+        self.unordered = unknown_orders(orders)
 
     @property
     def rows(self) -> Sequence[int]:  # type: ignore[override]
@@ -152,7 +172,7 @@ class DatasetSource(_Pieces):
         pa: Any = import_module("pyarrow")
         fragment, schema = self._fragments[piece], self._dataset.schema
         for batch in fragment.to_batches(schema=schema, batch_size=BATCH_ROWS, use_threads=False):
-            yield pa.Table.from_batches([batch])
+            yield without_orders(pa.Table.from_batches([batch]), self.unordered)
 
 
 class FactorySource:
@@ -257,13 +277,19 @@ def as_source(data: Any) -> BatchSource | None:
     if isinstance(data, ParquetSource | DatasetSource | FactorySource | MappedSource):
         return data
     if isinstance(data, str | os.PathLike):
-        return ParquetSource(parquet_files(data), repr(os.fspath(data)))
+        return _told(ParquetSource(parquet_files(data), repr(os.fspath(data))))
     if type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "get_fragments"):
-        return DatasetSource(data)
+        return _told(DatasetSource(data))
     # A class, or an object that is a table and can be called besides, is no function.
     if callable(data) and not isinstance(data, type) and not hasattr(data, "__array__"):
         return FactorySource(data)
     return None
+
+
+def _told(source: ParquetSource | DatasetSource) -> BatchSource:
+    """Warn of what a source cannot tell, and return it."""
+    warn_of_unknown_orders(source.unordered, source.name)
+    return source
 
 
 def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
@@ -328,13 +354,13 @@ def read_all(source: BatchSource) -> Any:
         ) from error
 
 
-def _describe(path: str) -> tuple[Any, Any]:
-    """Return the footer of a Parquet file, and its schema."""
+def _describe(path: str) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the footer of a Parquet file, its schema, and the orders of its categories."""
     pa: Any = import_module("pyarrow")
     pq: Any = import_module("pyarrow.parquet")
     try:
         with pq.ParquetFile(path) as file:
-            return file.metadata, file.schema_arrow
+            return file.metadata, file.schema_arrow, orders_in_parquet(file)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
 

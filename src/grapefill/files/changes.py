@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from grapefill.errors import InputError
+from grapefill.files.orders import with_one_dictionary
 
 if TYPE_CHECKING:
     from grapefill.files.cells.formats import ColumnFormat
 
-__all__ = ["Changes", "apply_changes", "find_missing"]
+__all__ = ["Changes", "apply_changes", "find_missing", "with_holes"]
 
 pa: Any = import_module("pyarrow")
 pc: Any = import_module("pyarrow.compute")
@@ -93,9 +94,14 @@ def apply_changes(table: Any, changes: Changes) -> Any:
     for j, (rows, values) in changes.filled.items():
         columns[j] = _replaced(columns[j], rows, values)
     for j, rows in changes.erased.items():
-        columns[j] = _replaced(columns[j], rows, pa.nulls(int(rows.sum()), columns[j].type))
+        columns[j] = with_holes(columns[j], rows)
     names = table.column_names + [name for name, _ in changes.added]
     return pa.table([*columns, *(column for _, column in changes.added)], names=names)
+
+
+def with_holes(column: Any, rows: Bools) -> Any:
+    """Return a column with nothing in some cells; categories keep their order."""
+    return _replaced(column, rows, pa.nulls(int(rows.sum()), column.type))
 
 
 def _replaced(column: Any, rows: Bools, values: Any) -> Any:
@@ -114,7 +120,7 @@ def _replaced(column: Any, rows: Bools, values: Any) -> Any:
 def _replaced_in_dictionary(column: Any, rows: Bools, values: Any) -> Any:
     """Return a column of a dictionary with some cells replaced; its entries keep their order."""
     kind = column.type
-    whole = _one_array(column.unify_dictionaries())
+    whole = _one_array(with_one_dictionary(column))
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     values = values.cast(kind.value_type)

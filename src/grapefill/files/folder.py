@@ -15,6 +15,7 @@ from grapefill.errors import InputError, OutputError
 from grapefill.files.arrow_files import parquet_options
 from grapefill.files.atomic import write_whole
 from grapefill.files.batches import BATCH_ROWS, parquet_files
+from grapefill.files.orders import orders_in_parquet, unknown_orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -186,7 +187,11 @@ def fill_parquet(
                     if on_rows is not None:
                         on_rows(table.num_rows)
                     if writer is None:
-                        options = parquet_options(file.metadata, filled.column_names)
+                        options = parquet_options(
+                            file.metadata,
+                            filled.column_names,
+                            plain=unknown_orders([orders_in_parquet(file)]),
+                        )
                         writer = pq.ParquetWriter(output, filled.schema, **options)
                 whole = pa.concat_tables(parts)
                 assert writer is not None

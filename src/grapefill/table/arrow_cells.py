@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grapefill.files.orders import common_order, with_one_dictionary
 from grapefill.files.views import plain_type
 from grapefill.table.arrays import (
     Array,
@@ -173,7 +174,7 @@ class ArrowDictionaryCells(ArrowCells):
     @cached_property
     def _encoded(self) -> tuple[IntArray, list[Any]]:
         """Indices into one dictionary (-1 where missing) and its values."""
-        whole = self.column.unify_dictionaries().combine_chunks()
+        whole = with_one_dictionary(self.column).combine_chunks()
         if isinstance(whole, pa.ChunkedArray):
             whole = whole.chunk(0)
         values = whole.dictionary.to_pylist()
@@ -190,15 +191,21 @@ class ArrowDictionaryCells(ArrowCells):
         if not any(test(kind) for test in plain):
             return Storage(Form.OTHER, name, reason=f"values of type {name}")
         declared = tuple(dict.fromkeys(v for v in self._encoded[1] if v is not None))
-        ordered = bool(self.type.ordered)
+        ordered = bool(self.type.ordered) and self._has_order
         return Storage(
             Form.CATEGORY,
             name,
             declared=declared,
             ordered=ordered,
             order_meant=ordered and self.order_meant,
-            closed=ordered,
+            closed=bool(self.type.ordered),
         )
+
+    @property
+    def _has_order(self) -> bool:
+        """Whether the dictionaries of all chunks have an order in common."""
+        chunks = self.column.chunks
+        return not chunks or common_order(chunk.dictionary for chunk in chunks) is not None
 
     def absent(self) -> BoolArray:
         """Return where there is no value, or NaN."""

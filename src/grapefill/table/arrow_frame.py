@@ -6,6 +6,7 @@ import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
+from grapefill.files.orders import is_enum, with_one_dictionary
 from grapefill.table.arrow_cells import arrow_cells, take_rows
 
 if TYPE_CHECKING:
@@ -34,10 +35,8 @@ class ArrowFrame:
 
     def cells(self, j: int, mark: Mark) -> ColumnCells:
         """Return column `j`."""
-        # An Enum of polars is stored like ordered categories, but lists what it may hold.
-        marks = self.table.schema.field(j).metadata or {}
-        is_enum = any(name.startswith(b"_PL_") for name in marks)
-        return arrow_cells(self.table.column(j), mark, order_meant=not is_enum)
+        is_meant = not is_enum(self.table.schema.field(j))
+        return arrow_cells(self.table.column(j), mark, order_meant=is_meant)
 
     def slice(self, start: int, stop: int) -> Self:
         """Return some rows without a copy."""
@@ -95,6 +94,6 @@ def as_batch(table: Any) -> Any:
 def _joined(column: Any) -> Any:
     if not column.num_chunks:
         return pa.array([], type=column.type)
-    whole = column.unify_dictionaries().combine_chunks()
+    whole = with_one_dictionary(column).combine_chunks()
     # Of types such as string views, pyarrow gives a chunked array again.
     return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grapefill.errors import InputError
+from grapefill.files.orders import common_order, with_one_dictionary
 from grapefill.table.arrays import counts_in_unit, offsets
 from grapefill.table.grain import telling_count
 from grapefill.table.infer import WholeColumn, first_infinity, infer_column, infinity_message
 from grapefill.table.kinds import Form, Kind
+from grapefill.table.moments import Moments
 from grapefill.table.scaling import Scaling
 from grapefill.table.schema import Schema, read_kinds, storable_names, warn_passthrough
 from grapefill.table.table import Table
@@ -26,83 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal
 
-    from grapefill.table.arrays import Array, FloatArray, IntArray
+    from grapefill.table.arrays import Array, IntArray
     from grapefill.table.cells import ColumnCells
     from grapefill.table.column import Column
 
-__all__ = ["Moments", "TableScan"]
+__all__ = ["TableScan"]
 
 # More different texts than that are not kept; such a column passes through.
 MOST_DISTINCT = 100_000
 # Whole numbers are compared with each other up to that many; of more, a sample by their hash.
 MOST_COMPARED = 1 << 20
-# Squares of larger numbers would overflow.
-HUGE, UNIT = 1e100, 2.0**700
-
-
-@dataclass
-class Moments:
-    """Number, mean and sum of squared deviations of numbers that come in parts.
-
-    Parameters
-    ----------
-    count : int
-        How many there were.
-    shift : int
-        What was subtracted from whole numbers, so that the rest fits a float.
-    unit : float
-        What the rest was divided by.
-    mean, squares : float
-        Mean, and sum of squared deviations from it, of what is left.
-
-    Examples
-    --------
-    >>> one, other = Moments.of(np.array([1.0, 2.0])), Moments.of(np.array([3.0, 6.0]))
-    >>> both = one.merged(other)
-    >>> both.center(0), round(both.spread() ** 2, 6)
-    (3.0, 3.5)
-    """
-
-    count: int = 0
-    shift: int = 0
-    unit: float = 1.0
-    mean: float = 0.0
-    squares: float = 0.0
-
-    @classmethod
-    def of(cls, numbers: FloatArray, shift: int = 0) -> Moments:
-        """Return the moments of some numbers, from which ``shift`` was subtracted already."""
-        if not numbers.size:
-            return cls()
-        unit = UNIT if np.abs(numbers).max() > HUGE else 1.0
-        moderate = numbers / unit
-        mean = float(moderate.mean())
-        return cls(numbers.size, shift, unit, mean, float(np.square(moderate - mean).sum()))
-
-    def merged(self, other: Moments) -> Moments:
-        """Return the moments of both (Chan, Golub, LeVeque 1983)."""
-        if not self.count or not other.count:
-            return self if self.count else other
-        unit = max(self.unit, other.unit)
-        one, two = self._in(unit), other._in(unit)
-        count = self.count + other.count
-        apart = two.mean + (other.shift - self.shift) / unit - one.mean
-        share = other.count / count
-        mean = one.mean + apart * share
-        squares = one.squares + two.squares + apart * apart * share * self.count
-        return Moments(count, self.shift, unit, mean, squares)
-
-    def _in(self, unit: float) -> Moments:
-        ratio = self.unit / unit
-        return Moments(self.count, self.shift, unit, self.mean * ratio, self.squares * ratio**2)
-
-    def center(self, origin: int) -> float:
-        """Return the mean, counted from ``origin``."""
-        return self.mean * self.unit + (self.shift - origin)
-
-    def spread(self) -> float:
-        """Return the standard deviation; infinity for one too large for a float."""
-        return float(np.sqrt(self.squares / max(self.count, 1))) * self.unit
 
 
 @dataclass
@@ -110,7 +45,9 @@ class _ColumnScan:
     """What is known of one column."""
 
     type: Any = None
+    metadata: Any = None
     dictionary: Any = None
+    unordered: bool = False
     rows: int = 0
     observed: int = 0
     values: Any = None
@@ -131,6 +68,7 @@ class _ColumnScan:
         form = cells.storage.form
         if pa.types.is_dictionary(column.type):
             part.dictionary = _dictionary_of(column)
+            part.unordered = not cells.storage.ordered
         if part.observed:
             if wanted is Kind.PASSTHROUGH or form is Form.OTHER:
                 part.example = column.slice(int(there.argmax()), 1)
@@ -197,8 +135,10 @@ class _ColumnScan:
     def merge(self, other: _ColumnScan) -> None:
         """Take over what another part is known to hold; it comes behind this one."""
         self.type = other.type if self.type is None else _joined_type(self.type, other.type)
+        self.metadata = self.metadata or other.metadata
         if other.dictionary is not None:
-            self.dictionary = _joined_dictionary(self.dictionary, other.dictionary)
+            self._join(other.dictionary)
+            self.unordered |= other.unordered
         self.rows += other.rows
         self.observed += other.observed
         self.counts.update(other.counts)
@@ -217,14 +157,29 @@ class _ColumnScan:
             self.compared, self.modulus = other.compared, other.modulus
         self.repeated |= other.repeated
 
+    def _join(self, dictionary: Any) -> None:
+        """Take over further categories; where they are not in one order, there is none."""
+        pa: Any = import_module("pyarrow")
+        if self.dictionary is None:
+            self.dictionary = dictionary
+            return
+        joined = common_order([self.dictionary, dictionary])
+        if joined is None:
+            self.unordered = True
+            known = dict.fromkeys([*self.dictionary.to_pylist(), *dictionary.to_pylist()])
+            joined = pa.array(list(known), type=self.dictionary.type)
+        self.dictionary = joined
+
     def digest(self) -> Any:
         """Return a short column that holds all that the kinds of columns are told by."""
         pa: Any = import_module("pyarrow")
         kind = self.type
+        if self.unordered and pa.types.is_dictionary(kind):
+            kind = pa.dictionary(kind.index_type, kind.value_type, ordered=False)
         if self.too_many or not self.observed:
             kept = pa.chunked_array([pa.nulls(0, kind)])
         elif self.counts:
-            kept = self._values_of_counts()
+            kept = self._values_of_counts(kind)
         elif self.values is not None:
             kept = self.values.cast(kind) if self.values.type != kind else self.values
         elif self.example is not None:
@@ -235,14 +190,14 @@ class _ColumnScan:
             kept = pa.chunked_array([*kept.chunks, pa.nulls(1, kind)], type=kind)
         return kept
 
-    def _values_of_counts(self) -> Any:
+    def _values_of_counts(self, kind: Any) -> Any:
         pa: Any = import_module("pyarrow")
         if self.dictionary is None:
             values = pa.array(list(self.counts), type=None)
-            return pa.chunked_array([values.cast(self.type)])
+            return pa.chunked_array([values.cast(kind)])
         places = {value: at for at, value in enumerate(self.dictionary.to_pylist())}
-        codes = pa.array(sorted(places[value] for value in self.counts), type=self.type.index_type)
-        array = pa.DictionaryArray.from_arrays(codes, self.dictionary, ordered=self.type.ordered)
+        codes = pa.array(sorted(places[value] for value in self.counts), type=kind.index_type)
+        array = pa.DictionaryArray.from_arrays(codes, self.dictionary, ordered=kind.ordered)
         return pa.chunked_array([array])
 
     def whole(self) -> WholeColumn:
@@ -287,6 +242,7 @@ class TableScan:
             row = None if wanted is Kind.PASSTHROUGH else first_infinity(cells)
             if row is not None:
                 raise InputError(infinity_message(table.labels[j], self.rows + row))
+            scan.metadata = rows.schema.field(j).metadata
             scan.add(cells, rows.column(j), wanted)
         self.rows += table.n_rows
 
@@ -323,7 +279,10 @@ class TableScan:
         for j, (name, scan, digest) in enumerate(
             zip(self.names, self._columns, digests, strict=True)
         ):
-            cells = Table.wrap(pa.table({"x": digest}), missing_values=self.missing_values).cells(0)
+            # That a column is an Enum stands there.
+            field = pa.field("x", digest.type, metadata=scan.metadata)
+            rows = pa.table([digest], schema=pa.schema([field]))
+            cells = Table.wrap(rows, missing_values=self.missing_values).cells(0)
             wanted = self._wanted.get(j)
             if scan.too_many and wanted is not None:
                 raise InputError(
@@ -387,16 +346,8 @@ def _noted(column: Column) -> Column:
 
 def _dictionary_of(column: Any) -> Any:
     pa: Any = import_module("pyarrow")
-    whole = column.unify_dictionaries()
+    whole = with_one_dictionary(column)
     return whole.chunk(0).dictionary if whole.num_chunks else pa.array([], column.type.value_type)
-
-
-def _joined_dictionary(one: Any, other: Any) -> Any:
-    pa: Any = import_module("pyarrow")
-    if one is None or one.equals(other):
-        return other if one is None else one
-    known = dict.fromkeys([*one.to_pylist(), *other.to_pylist()])
-    return pa.array(list(known), type=one.type)
 
 
 def _joined(one: Any, other: Any) -> Any:

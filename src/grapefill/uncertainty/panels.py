@@ -5,12 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from grapefill.errors import InputError
 from grapefill.lines import shorten
-from grapefill.table.grain import NANOSECONDS
-from grapefill.table.kinds import Form, Kind
+from grapefill.table.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,8 +35,6 @@ TITLE, LABEL = 32, 15
 MOST_LABELS = 5
 # The size of letters that are no titles.
 SMALL = 8
-# Larger and smaller numbers are written with powers of ten, which leaves room for others.
-POWERS = (-4, 5)
 
 
 def make_panels(
@@ -120,9 +115,11 @@ def is_whole(column: Column) -> bool:
 
 def write_values(axis: Any, column: Column) -> None:
     """Write values of a column beside an axis as they are in the table."""
+    from grapefill.uncertainty.ticks import write_numbers
+
     axis.set_tick_params(labelsize=SMALL)
     if column.categories is None:
-        _write_numbers(axis, column, whole=is_whole(column))
+        write_numbers(axis, column, whole=is_whole(column))
         return
     count = len(column.categories)
     places = range(0, count, -(-count // MOST_LABELS))
@@ -135,54 +132,13 @@ def write_means(axes: Any, column: Column) -> None:
     """Write means of a column beside the y axis; of ordered categories, those of their places."""
     from matplotlib.ticker import FuncFormatter
 
+    from grapefill.uncertainty.ticks import write_numbers
+
     axes.yaxis.set_tick_params(labelsize=SMALL)
     if column.categories is None:
-        _write_numbers(axes.yaxis, column, whole=False)
+        write_numbers(axes.yaxis, column, whole=False)
         return
     axes.yaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place + 1:.4g}"))
     first, last = (label_of(str(column.categories[at])) for at in (0, -1))
     words = f"1 is {first},\n{len(column.categories)} is {last}"
     axes.set_ylabel(words, parse_math=False, fontsize=SMALL)
-
-
-def _write_numbers(axis: Any, column: Column, *, whole: bool) -> None:
-    from matplotlib.ticker import MaxNLocator, ScalarFormatter
-
-    if column.unit:
-        _write_times(axis, column)
-        return
-    axis.set_major_locator(MaxNLocator(MOST_LABELS - 1, integer=whole))
-    formatter = ScalarFormatter(useOffset=False)
-    formatter.set_powerlimits(POWERS)
-    axis.set_major_formatter(formatter)
-    axis.offsetText.set_fontsize(SMALL)
-
-
-def _write_times(axis: Any, column: Column) -> None:
-    """Write dates or durations at whole days, hours, ..., whichever there are some of."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    def unit() -> Any:
-        low, high = axis.get_view_interval()
-        span = (high - low) * NANOSECONDS[column.unit]
-        return next((each for each in "Dhms" if span > 3 * NANOSECONDS[each]), "s")
-
-    def length() -> float:
-        return NANOSECONDS[unit()] / NANOSECONDS[column.unit]
-
-    class Whole(MaxNLocator):
-        def tick_values(self, vmin: float, vmax: float) -> Any:
-            ends = ((end + column.origin) / length() for end in (vmin, vmax))
-            return np.asarray(super().tick_values(*ends)) * length() - column.origin
-
-    def word(number: float, _: int) -> str:
-        amount = round((number + column.origin) / length())
-        if column.form is Form.DURATION:
-            return f"{amount:,} {'d' if unit() == 'D' else unit()}"
-        moment = np.datetime64(amount, unit())
-        return str(np.datetime_as_string(moment, unit=unit())).replace("T", " ")
-
-    axis.set_major_locator(Whole(MOST_LABELS - 1, integer=True))
-    axis.set_major_formatter(FuncFormatter(word))
-    if axis.axis_name == "x":
-        axis.set_tick_params(rotation=30)

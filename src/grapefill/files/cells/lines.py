@@ -21,6 +21,7 @@ __all__ = [
     "Mixture",
     "is_footer",
     "is_total",
+    "shown",
     "total_message",
     "warn_of_mixtures",
 ]
@@ -36,6 +37,8 @@ _TOTALS = {
     *("total", "totals", "grand total", "subtotal", "sum", "sums"),
     *("gesamt", "summe", "gesamtsumme", "insgesamt", "somme", "suma", "totale", "totaal"),
 }
+# Characters of a cell that a warning shows.
+MOST_SHOWN = 80
 # Columns that a warning names one by one.
 _MOST = 5
 
@@ -52,14 +55,19 @@ class Mixture:
         What it holds else, ``"numbers"`` or ``"dates"``.
     rows : ndarray of int
         The rows with other texts.
-    text : str
-        The first of them.
+    texts : tuple of str
+        The texts of the first few of them.
     """
 
     name: str
     what: str
     rows: npt.NDArray[np.int64]
-    text: str
+    texts: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The first text."""
+        return self.texts[0]
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,17 @@ class Lines:
     count: int
     columns: int
     cells_of: Callable[[int], tuple[int, int]]
+
+
+def shown(text: str) -> str:
+    """Return a cell as a note shows it: in quotes, and only the beginning of a long one.
+
+    Examples
+    --------
+    >>> shown("n.d."), shown("so many words " * 9)[-14:]
+    ("'n.d.'", "so many wo...'")
+    """
+    return repr(text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}...")
 
 
 def is_footer(text: str) -> bool:
@@ -110,8 +129,8 @@ def is_total(text: str) -> bool:
 def total_message(place: str, text: str, name: str) -> str:
     """Return what to say of a last row that is a total, with its text in a column."""
     return (
-        f"{place}, the last, looks like a total: it has {text!r} in column {name!r}. It is taken "
-        "for a row like the others. Delete it, in a copy."
+        f"{place}, the last, looks like a total: it has {shown(text)} in column {name!r}. It is "
+        "taken for a row like the others. Delete it, in a copy."
     )
 
 
@@ -126,6 +145,18 @@ def warn_of_mixtures(found: Sequence[Mixture], lines: Lines) -> None:
         What is known of the rows.
     """
     places: defaultdict[int, list[Mixture]] = defaultdict(list)
+    below = _lines_below(found, lines)
+    ending = [each for each in found if below.keys() >= set(each.rows.tolist())]
+    rows = sorted({int(row) for each in ending for row in each.rows})
+    if len(rows) > 1:
+        texts = " and ".join(f"{lines.where(row)} has {shown(below[row])}" for row in rows)
+        what = "columns" if len(ending) > 1 else "a column"
+        warn(
+            f"The end of {lines.file} looks like a footer: {texts}, in {what} of {ending[0].what}, "
+            f"{_some(each.name for each in ending)}. Delete these lines, in a copy."
+        )
+        told = {each.name for each in ending}
+        found = [each for each in found if each.name not in told]
     for each in found:
         places[int(each.rows[0])].append(each)
     for row, those in sorted(places.items()):
@@ -136,6 +167,25 @@ def warn_of_mixtures(found: Sequence[Mixture], lines: Lines) -> None:
             continue
         for each in those:
             _warn_of_one(each, lines.file, lines.where(row))
+
+
+def _lines_below(found: Sequence[Mixture], lines: Lines) -> dict[int, str]:
+    """Return the last lines that are no rows of values, each with its first text."""
+    texts: defaultdict[int, list[str]] = defaultdict(list)
+    for each in found:
+        if each.rows[0] >= lines.count - MOST_LINES:
+            for row, text in zip(each.rows.tolist(), each.texts, strict=True):
+                texts[row].append(text)
+    return {
+        row: several[0]
+        for row, several in texts.items()
+        if any(is_footer(text) or is_total(text) for text in several) or _is_alone(row, lines)
+    }
+
+
+def _is_alone(row: int, lines: Lines) -> bool:
+    """Whether a row has one cell of several."""
+    return sum(lines.cells_of(row)) == 1 and lines.columns > 1
 
 
 def _of_a_line(row: int, found: Sequence[Mixture], lines: Lines) -> str:
@@ -150,7 +200,7 @@ def _of_a_line(row: int, found: Sequence[Mixture], lines: Lines) -> str:
         return ""
     first, texts = once[0], _some(each.text for each in once)
     columns = _some(each.name for each in once)
-    words, others = lines.cells_of(row)
+    _, others = lines.cells_of(row)
     if len(once) > 1 and row == 0 and not others:
         if all(re.fullmatch(r"column \d+", each.name) for each in once):
             return (
@@ -163,8 +213,7 @@ def _of_a_line(row: int, found: Sequence[Mixture], lines: Lines) -> str:
         )
     if row == lines.count - 1 and is_total(first.text):
         return total_message(title, first.text, first.name)
-    alone = words + others == 1 and lines.columns > 1
-    if row >= lines.count - MOST_LINES and (alone or is_footer(first.text)):
+    if row >= lines.count - MOST_LINES and (_is_alone(row, lines) or is_footer(first.text)):
         last = "the last" if row == lines.count - 1 else "near the end"
         return (
             f"{title}, {last}, looks like a footer: it has {texts} in a column of {first.what}, "
@@ -176,13 +225,17 @@ def _of_a_line(row: int, found: Sequence[Mixture], lines: Lines) -> str:
 def _warn_of_one(found: Mixture, file: str, place: str) -> None:
     others = len(found.rows) - 1
     more = f" and {others:,} other cell{'s' if others > 1 else ''}" if others else ""
+    advice = (
+        f"Name it as a mark for missing, na={found.text!r}, if it stands for a missing cell."
+        if len(found.text) <= MOST_SHOWN
+        else "Write a number there, or nothing, in a copy."
+    )
     warn(
-        f"Column {found.name!r} of {file} holds {found.what}, but {place} has {found.text!r}{more},"
-        f" so it is read as text. Name it as a mark for missing, na={found.text!r}, if it stands "
-        "for a missing cell."
+        f"Column {found.name!r} of {file} holds {found.what}, but {place} has {shown(found.text)}"
+        f"{more}, so it is read as text. {advice}"
     )
 
 
 def _some(words: Iterable[str]) -> str:
-    shown = [repr(word) for word in words]
-    return ", ".join(shown[:_MOST]) + (", ..." if len(shown) > _MOST else "")
+    found = [shown(word) for word in words]
+    return ", ".join(found[:_MOST]) + (", ..." if len(found) > _MOST else "")

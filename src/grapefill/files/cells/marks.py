@@ -44,6 +44,8 @@ def spellings(marks: Iterable[str]) -> frozenset[str]:
     ['-9', '-9,0', '-9,00', '-9,000']
     >>> sorted(spellings(["-99.9"]))[:4]
     ['-99,9', '-99,90', '-99,9000', '-99,90000']
+    >>> "-99.900" in spellings(["-99.9"]), "-99,900" in spellings(["-99.9"])
+    (True, False)
     """
     found = set()
     for mark in marks:
@@ -61,7 +63,7 @@ def spellings(marks: Iterable[str]) -> frozenset[str]:
                 f"{whole}{point}{behind}{'0' * zeros}"
                 for point in ".,"
                 for zeros in range(_MOST_ZEROS)
-                # Three digits may be thousands: 99,900 is not 99.9.
-                if len(behind) + zeros != 3 or not zeros
+                # Three digits behind the other mark may be thousands: 99,900 is not 99.9.
+                if len(behind) + zeros != 3 or not zeros or point == text[len(whole)]
             }
     return frozenset(found)

@@ -12,7 +12,7 @@ import numpy as np
 
 from grapefill.errors import warn
 from grapefill.files.cells.dates import guess_layouts, read_dates
-from grapefill.files.cells.lines import Mixture
+from grapefill.files.cells.lines import MOST_LINES, Mixture, shown
 from grapefill.files.cells.numbers import STYLES
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _places(
     matched = matched | column.where_in(text for text, found in forms.items() if found == form)
     row, others = int(np.flatnonzero(matched)[0]), int(matched.sum()) - 1
     more = f", and {others:,} more {'cells are' if others > 1 else 'cell is'} like it"
-    return f"{where(row)} has {column.texts[row].as_py()!r}{more if others else ''}"
+    return f"{where(row)} has {shown(column.texts[row].as_py())}{more if others else ''}"
 
 
 def _find_mixture(column: TextColumn, title: str, where: Callable[[int], str]) -> Mixture | None:
@@ -245,12 +245,13 @@ def _find_mixture(column: TextColumn, title: str, where: Callable[[int], str]) -
         more = _others(len(rows) - 1)
         warn(
             f"{title} is text, since it has dates in more than one layout: {where(first)} has "
-            f"{column.texts[first].as_py()!r}, but {where(row)} has {text!r}{more}. Write all of "
-            "them in one layout."
+            f"{shown(column.texts[first].as_py())}, but {where(row)} has {shown(text)}{more}. "
+            "Write all of them in one layout."
         )
         return None
     few = len(rows) <= (1 - MOSTLY) * column.observed
-    return Mixture(column.name, what, rows, text) if few else None
+    texts = tuple(column.texts[at].as_py() for at in rows[:MOST_LINES].tolist())
+    return Mixture(column.name, what, rows, texts) if few else None
 
 
 def _both_decimal_marks(column: TextColumn, where: Callable[[int], str]) -> str:
@@ -264,8 +265,8 @@ def _both_decimal_marks(column: TextColumn, where: Callable[[int], str]) -> str:
     few, many = sorted((points, commas), key=lambda found: int(found.sum()))
     usual, row = int(np.flatnonzero(many)[0]), int(np.flatnonzero(few)[0])
     return (
-        f"{where(usual)} has {column.texts[usual].as_py()!r}, but {where(row)} has "
-        f"{column.texts[row].as_py()!r}{_others(int(few.sum()) - 1)}"
+        f"{where(usual)} has {shown(column.texts[usual].as_py())}, but {where(row)} has "
+        f"{shown(column.texts[row].as_py())}{_others(int(few.sum()) - 1)}"
     )
 
 
