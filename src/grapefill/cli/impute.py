@@ -245,8 +245,8 @@ def _impute_folder(  # noqa: PLR0917 - the options of the command, in their orde
         data,
         output,
         plan,
-        # The same settings and seed give the same model.
-        fingerprint=repr(training.parameters()),
+        # The same options and seed give the same files.
+        fingerprint=repr((training.parameters(), plan.parameters(), indicator)),
         na=reading.na,
         overwrite=running.overwrite,
     )
