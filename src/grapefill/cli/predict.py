@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
-from grapefill.cli.columns import Plan, complete, find_columns, listed, select_columns, text_columns
-from grapefill.cli.names import in_other_case
+from grapefill.cli.columns import Plan, complete, select_columns, text_columns
+from grapefill.cli.names import find_columns, in_other_case, listed
 from grapefill.cli.notes import note_unseen, note_values
 from grapefill.cli.row_notes import note_rows
 from grapefill.cli.terminal import Terminal
