@@ -182,9 +182,53 @@ def test_rules_and_deltas_hold_in_files_and_models(cli, make_csv, quick, tmp_pat
         (("--delta", "area"), 2, "names no number. Write it like income=-500."),
         (("--delta", "aera=1"), 1, "--delta names the column 'aera', which is not there. Did you"),
         (("--delta", "area=1", "--delta", "area=2"), 1, "--delta names the column 'area' twice"),
+        (("--delta", "heating=1"), 1, "--delta names the column 'heating', which holds no numbers"),
+        (("--delta", "sold=1"), 1, "--delta names the column 'sold', which holds no numbers"),
+        (("--delta", "area=1", "--ignore", "area"), 1, "--delta and --ignore both name the column"),
+        (("--delta", "rooms=1", "--categorical", "rooms"), 1, "--delta names the column 'rooms'"),
     ],
 )
+@pytest.mark.usefixtures("untrained")
 def test_rules_and_deltas_that_cannot_be(cli, houses, options, code, words):
     result = cli("impute", houses, *options)
     assert result.code == code
     assert words in " ".join(result.err.split())
+
+
+@pytest.fixture
+def table(make_csv):
+    """Numbers, whole numbers, an empty column and an identifier."""
+    rows = [[f"{k % 9}.5", "" if k % 3 else str(k % 7), "", str(k + 500)] for k in range(60)]
+    return make_csv("table.csv", rows, ["a", "b", "none", "id"])
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_options_of_columns_that_are_not_filled_with_numbers(cli, table, quick, folder):
+    path, filled = table, table.with_name("table-filled.csv")
+    if folder:
+        path, filled = table.with_name("parts"), table.with_name("parts-filled") / "0.parquet"
+        path.mkdir()
+        frame = read_table(table).frame.set_column(2, "none", pa.nulls(60))
+        pq.write_table(frame, path / filled.name)
+    bounds = ("--bounds", "id=0:5000", "--bounds", "none=0:1", "--bounds", "b=0:3")
+    options = ("--categorical", "b", "--delta", "none=1", *bounds)
+    result = cli("impute", path, *options, *quick)
+    assert result.code == 0, result.err
+    after = read_table(filled).frame["b"].to_pylist()
+    assert all(number <= 3 for k, number in enumerate(after) if k % 3)
+    assert max(after) == 6
+
+
+@pytest.mark.usefixtures("untrained")
+def test_limits_without_a_whole_number(cli, tmp_path):
+    path = tmp_path / "floats.parquet"
+    pq.write_table(pa.table({"n": [1.0, 2.0, None, 5.0] * 9, "s": ["x", "y"] * 18}), path)
+    result = cli("impute", path, "--bounds", "n=1.2:1.8", "--ordinal", "n")
+    assert result.code == 1
+    assert "No number of column 'n' is within --bounds." in result.err
+
+
+def test_a_delta_between_two_steps(cli, table, quick):
+    notes = cli("impute", table, "--delta", "b=0.4", *quick).err
+    assert "Note: --delta of column 'b' is 0.4, but its values go in steps of 1:" in notes
+    assert "What --draws writes moves by 0.4 on average." in notes

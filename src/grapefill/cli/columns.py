@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from grapefill.estimator import GrapeEstimator
     from grapefill.files import TableFile
     from grapefill.imputer import GrapeImputer
+    from grapefill.table import Schema
 
 __all__ = [
     "Plan",
@@ -70,18 +71,28 @@ class Plan:
     delta: dict[str, float] = field(default_factory=dict)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of an imputer."""
+        """Return the parameters of an imputer, but for those of `constraints`."""
+        return {"kinds": self.kinds, "rules": self.rules or None, "delta": self.delta or None}
+
+    def constraints(self, schema: Schema) -> dict[str, dict[str, float]] | None:
+        """Return the bounds of columns that are filled with numbers, for an imputer.
+
+        Others, such as numbers that are categories, are held within theirs by `hold`.
+
+        Parameters
+        ----------
+        schema : Schema
+            What the columns are found to be.
+        """
+        from grapefill.uncertainty.constraints import is_filled_number
+
+        numbers = {column.name for column in schema.columns if is_filled_number(column)}
         limits = {
             name: {end: limit for end, limit in (("min", low), ("max", high)) if limit is not None}
             for name, (low, high) in self.bounds.items()
-            if self.kinds.get(name) != "passthrough"
+            if name in numbers
         }
-        return {
-            "kinds": self.kinds,
-            "constraints": {name: ends for name, ends in limits.items() if ends} or None,
-            "rules": self.rules or None,
-            "delta": self.delta or None,
-        }
+        return {name: ends for name, ends in limits.items() if ends} or None
 
     @classmethod
     def make(cls, columns: Kinds, file: Rows) -> Plan:
@@ -128,7 +139,8 @@ class Plan:
         bounds = find_bounds(limits, file.frame, kinds)
         if not isinstance(columns, Filling):
             return cls(kinds, levels, bounds)
-        return cls(kinds, levels, bounds, columns.rule, find_deltas(columns.delta, names))
+        deltas = find_deltas(columns.delta, file.frame, kinds)
+        return cls(kinds, levels, bounds, columns.rule, deltas)
 
     def without_empty(self, file: TableFile) -> Plan:
         """Return a plan that leaves columns without any value as they are."""

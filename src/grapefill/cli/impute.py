@@ -264,10 +264,22 @@ def _open(
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
     table = plan.prepare(file)
+    _check_constraints(plan, table)
     note_unseen(reading.na, [file], terminal)
     note_rows(file, terminal)
     note_values(file, table, plan, terminal, words=not reading.only_na)
     return file, plan, table
+
+
+def _check_constraints(plan: Plan, table: Any) -> None:
+    """Refuse what filled cells cannot obey, before training."""
+    if not (plan.bounds or plan.rules or plan.delta):
+        return
+    from grapefill.table import Schema, Table
+    from grapefill.uncertainty.constraints import Constraints
+
+    schema = Schema.infer(Table.wrap(table), kinds=plan.kinds, warn=False)
+    Constraints(schema, plan.constraints(schema), plan.rules, plan.delta, None)
 
 
 def _fit(
@@ -302,7 +314,10 @@ def _fit(
         shutil.rmtree(storage)
         return fitted
 
-    return train(terminal, start, checkpoint)
+    imputer = train(terminal, start, checkpoint)
+    # What the columns of a folder are is known only now.
+    imputer.constraints = plan.constraints(imputer.schema_)
+    return imputer
 
 
 def fill(imputer: GrapeImputer, plan: Plan, table: Any, terminal: Terminal) -> Any:

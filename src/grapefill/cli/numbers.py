@@ -41,25 +41,33 @@ def find_bounds(given: Sequence[str], frame: Any, kinds: Mapping[str, str]) -> d
             )
         bounds[name] = ends
     for name, ends in bounds.items():
-        _require_numbers(frame[name], name)
+        _require_numbers(frame[name], name, "--bounds")
         _require_room(frame[name], name, ends)
         _warn_of_far_limits(frame[name], name, ends)
-        if kinds.get(name) == "passthrough":
-            raise ConfigError(
-                f"--bounds and --ignore both name the column {name!r}, which is not filled in "
-                "then. Choose one of them."
-            )
+        _require_filled(name, kinds, "--bounds")
     return bounds
 
 
-def find_deltas(given: Sequence[str], names: Sequence[str]) -> dict[str, float]:
-    """Return what is added to columns, each of which may be named once."""
+def find_deltas(given: Sequence[str], frame: Any, kinds: Mapping[str, str]) -> dict[str, float]:
+    """Return what is added to columns.
+
+    Parameters
+    ----------
+    given : sequence of str
+        What --delta says.
+    frame : pyarrow.Table
+        The columns, whose cells may not be known yet.
+    kinds : mapping of str to str
+        What other options say that columns are.
+    """
     found: dict[str, float] = {}
     for each in given:
         named, amount = read_delta(each)
-        (name,) = find_columns([named], names, "--delta")
+        (name,) = find_columns([named], frame.column_names, "--delta")
         if name in found:
             raise ConfigError(f"--delta names the column {name!r} twice. Give it one number.")
+        _require_numbers(frame[name], name, "--delta")
+        _require_filled(name, kinds, "--delta")
         found[name] = amount
     return found
 
@@ -73,12 +81,25 @@ def as_value(limit: float, column: Any, *, up: bool) -> Any:
     return pa.scalar(min(max(_whole(limit, column, up=up), least), most), column.type)
 
 
-def _require_numbers(column: Any, name: str) -> None:
-    pa: Any = import_module("pyarrow")
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+def _require_numbers(column: Any, name: str, option: str) -> None:
+    """Refuse a column of something else than numbers; one without a value may hold them."""
+    types: Any = import_module("pyarrow").types
+    numbers = [types.is_integer, types.is_floating, types.is_null]
+    if option == "--delta":
+        # Limits are compared with floats, which decimals are not.
+        numbers.append(types.is_decimal)
+    if not any(are_numbers(column.type) for are_numbers in numbers):
         raise ConfigError(
-            f"--bounds names the column {name!r}, which holds no numbers. Leave it out."
+            f"{option} names the column {name!r}, which holds no numbers. Leave it out."
+        )
+
+
+def _require_filled(name: str, kinds: Mapping[str, str], option: str) -> None:
+    """Refuse a column that is to stay as it is."""
+    if kinds.get(name) == "passthrough":
+        raise ConfigError(
+            f"{option} and --ignore both name the column {name!r}, which is not filled in then. "
+            "Choose one of them."
         )
 
 

@@ -58,7 +58,8 @@ PHRASES = {
     "Use GrapeRegressor to predict numbers, or pass the classes as text.": (
         "Add --task regression to predict numbers, or --text NAME to predict texts."
     ),
-    "rules names the column": "--rule names the column",
+    "What sample draws moves by": "What --draws writes moves by",
+    "can obey its constraints": "is within --bounds",
     "Input X contains infinity": "The table contains infinity",
     "by NaN if they stand for missing cells": "by empty cells if they stand for missing ones",
     "Choose one as load(path, device=...).": "Choose one with --device.",
@@ -73,6 +74,9 @@ QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 NAMED = re.compile(rf"{QUOTED} \(")
 # Where a message names a text for missing cells, as Python writes it.
 MARK = re.compile(rf"([Nn])ame (?:it|the text) as a mark for missing, na={QUOTED},")
+# Where a message names a parameter for columns, and the option for them.
+ASKED_OF_COLUMNS = {"constraints": "--bounds", "rules": "--rule", "delta": "--delta"}
+ASKED = re.compile(rf"(?<![\w-])({'|'.join(ASKED_OF_COLUMNS)})(?= (?:names the|of) column\b)")
 # Where a message names the field of a class.
 SETTING = re.compile(r"\b(?:Network|Training|Forest|Factor)Config\.(?=\w)")
 # Where a message says in which line, and in how many cells; other draws of a table have others.
@@ -94,6 +98,7 @@ def in_words_of_the_command_line(message: str) -> str:
             "use one of them."
         )
     message = MARK.sub(_na_option, message)
+    message = ASKED.sub(lambda match: ASKED_OF_COLUMNS[match[1]], message)
     return SETTING.sub("--set ", message).rstrip()
 
 

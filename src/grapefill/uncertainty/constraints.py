@@ -87,21 +87,19 @@ class Constraints:
                 f"columns are {listed}."
             )
         column = self.schema.columns[places[label]]
-        number = column.family == "number" and column.categories is None
-        if asked_by == "rules":
-            number |= column.family in ("datetime", "duration") and column.categories is None
         if column.empty and asked_by == "rules":
             raise ConfigError(
                 f"rules names the column {label!r}, which has no value in the table at fit. Leave "
                 "the rule out."
             )
-        if not number or column.kind is Kind.PASSTHROUGH:
-            hint = ""
+        # Nothing tells what a column without a value would hold.
+        if not (column.empty or is_filled_number(column, or_time=asked_by == "rules")):
+            hint = "Leave the rule out." if asked_by == "rules" else "Leave it out."
             if column.family == "datetime" and asked_by == "constraints":
-                hint = " Compare dates of a row by rules, such as 'end >= start'."
+                hint = "Compare dates of a row by rules, such as 'end >= start'."
             raise ConfigError(
                 f"{asked_by} names the column {label!r}, which does not hold numbers that are "
-                f"filled in.{hint}"
+                f"filled in. {hint}"
             )
         return places[label]
 
@@ -298,6 +296,12 @@ class Constraints:
             # Other numbers than those of the rule, and whole ones, which are added exactly.
             rule = replace(rule, written=None)
         return replace(rule, constant=float(constant))
+
+
+def is_filled_number(column: Column, *, or_time: bool = False) -> bool:
+    """Whether the holes of a column are filled with numbers, or perhaps with times."""
+    families = ("number", "datetime", "duration") if or_time else ("number",)
+    return column.imputable and column.family in families and column.categories is None
 
 
 def _tiny(column: Column, limits: Limits) -> float:
