@@ -219,6 +219,20 @@ def test_options_of_columns_that_are_not_filled_with_numbers(cli, table, quick, 
     assert max(after) == 6
 
 
+@pytest.mark.parametrize("option", [("--rule", "a >= zzz"), ("--delta", "id=1")])
+def test_a_large_folder_is_refused_before_training(cli, table, tmp_path, monkeypatch, option):
+    def fail(*_, **__):
+        raise AssertionError("training has begun")
+
+    monkeypatch.setattr("grapefill.training.learn.MEMORY_CELLS", 0)
+    monkeypatch.setattr("grapefill.imputer.GrapeImputer._train", fail)
+    (tmp_path / "parts").mkdir()
+    pq.write_table(read_table(table).frame, tmp_path / "parts" / "0.parquet")
+    result = cli("impute", tmp_path / "parts", *option)
+    assert result.code == 1
+    assert f"Error: {option[0]} names the column" in result.err
+
+
 @pytest.mark.usefixtures("untrained")
 def test_limits_without_a_whole_number(cli, tmp_path):
     path = tmp_path / "floats.parquet"
