@@ -195,6 +195,32 @@ def test_rules_and_deltas_that_cannot_be(cli, houses, options, code, words):
     assert words in " ".join(result.err.split())
 
 
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--delta", "area,price=5", "--delta takes one column, and 'area,price' names 2. Give --d"),
+        ("--bounds", "area, price=0:5", "--bounds takes one column, and 'area, price' names 2."),
+        ("--ordinal", "heating,garden=a,b", "--ordinal takes one column, and 'heating,garden' na"),
+        ("--delta", "area,prices=5", "--delta names the column 'area,prices', which is not there."),
+        ("--target", "area,price", "--target takes one column, and 'area,price' names 2. Choose o"),
+    ],
+)
+def test_options_that_take_one_column(cli, houses, option, value, words):
+    command = ("predict", houses, houses) if option == "--target" else ("impute", houses)
+    result = cli(*command, option, value)
+    assert result.code == 1
+    assert words in result.err
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_name_with_a_comma(cli, make_csv):
+    path = make_csv("comma.csv", [["1.5", "x"], ["", "y"], ["4.5", "x"]], ['"a, b"', "c"])
+    notes = cli("impute", path, "--bounds", "a, b=0:3", "--delta", "a, b=1").err
+    assert "column 'a, b', 1 is outside of --bounds" in notes
+    assert "takes one column" not in notes
+
+
 @pytest.fixture
 def table(make_csv):
     """Numbers, whole numbers, an empty column and an identifier."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grapefill.cli.arguments import Columns, Filling
-from grapefill.cli.names import find_columns, in_other_case, listed
+from grapefill.cli.names import find_column, find_columns, in_other_case, listed
 from grapefill.cli.numbers import Limits, as_value, find_bounds, find_deltas
 from grapefill.errors import ConfigError, InputError, warn
 
@@ -115,7 +115,7 @@ class Plan:
         for given in columns.ordinal:
             name, equals, order = given.partition("=")
             if equals and given not in names:
-                (name,) = find_columns([name], names, "--ordinal")
+                name = find_column(name, names, "--ordinal")
                 levels[name] = _read_levels(order)
                 twice = [level for level in levels[name] if levels[name].count(level) > 1]
                 if twice:

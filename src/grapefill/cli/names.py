@@ -10,7 +10,7 @@ from grapefill.settings import closest_word
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["find_columns", "in_other_case", "listed"]
+__all__ = ["find_column", "find_columns", "in_other_case", "listed"]
 
 # Names, or pairs of them, that a message lists.
 _MOST = 10
@@ -33,12 +33,48 @@ def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> lis
     for text in given:
         parts = [text] if text in names else [part.strip() for part in text.split(",")]
         for part in parts:
-            if part not in names:
-                close = closest_word(part, names)
-                hint = f"Did you mean {close!r}?" if close else f"The columns are {listed(names)}."
-                raise InputError(f"{option} names the column {part!r}, which is not there. {hint}")
-            found.append(part)
+            found.append(_known(part, names, option))
     return found
+
+
+def find_column(given: str, names: Sequence[str], option: str, *, repeats: bool = True) -> str:
+    """Return the column that an option names, which takes one.
+
+    Parameters
+    ----------
+    given : str
+        The name.
+    names : sequence of str
+        The columns.
+    option : str
+        The option, for messages.
+    repeats : bool
+        Whether the option may be given again.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> find_column(" b ", ["a", "b"], "--bounds"), find_column("a, b", ["a, b"], "--bounds")
+    ('b', 'a, b')
+    """
+    name = given if given in names else given.strip()
+    parts = [part.strip() for part in name.split(",")]
+    if name not in names and len(parts) > 1 and all(part in names for part in parts):
+        hint = f"Give {option} to each of them." if repeats else "Choose one of them."
+        raise InputError(f"{option} takes one column, and {name!r} names {len(parts)}. {hint}")
+    return _known(name, names, option)
+
+
+def _known(name: str, names: Sequence[str], option: str) -> str:
+    if name not in names:
+        close = closest_word(name, names)
+        hint = f"Did you mean {close!r}?" if close else f"The columns are {listed(names)}."
+        raise InputError(f"{option} names the column {name!r}, which is not there. {hint}")
+    return name
 
 
 def in_other_case(wanted: Sequence[str], names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import math
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from grapefill.cli.names import find_columns
+from grapefill.cli.names import find_column
 from grapefill.cli.values import read_delta, read_limits
 from grapefill.errors import ConfigError, warn
 
@@ -33,7 +33,7 @@ def find_bounds(given: Sequence[str], frame: Any, kinds: Mapping[str, str]) -> d
     bounds: dict[str, Limits] = {}
     for each in given:
         named, ends = read_limits(each)
-        (name,) = find_columns([named], frame.column_names, "--bounds")
+        name = find_column(named, frame.column_names, "--bounds")
         if name in bounds:
             raise ConfigError(
                 f"--bounds names the column {name!r} twice. Give both ends at once, as in "
@@ -63,7 +63,7 @@ def find_deltas(given: Sequence[str], frame: Any, kinds: Mapping[str, str]) -> d
     found: dict[str, float] = {}
     for each in given:
         named, amount = read_delta(each)
-        (name,) = find_columns([named], frame.column_names, "--delta")
+        name = find_column(named, frame.column_names, "--delta")
         if name in found:
             raise ConfigError(f"--delta names the column {name!r} twice. Give it one number.")
         _require_numbers(frame[name], name, "--delta")
