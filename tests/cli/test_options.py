@@ -272,3 +272,37 @@ def test_a_delta_between_two_steps(cli, table, quick):
     notes = cli("impute", table, "--delta", "b=0.4", *quick).err
     assert "Note: --delta of column 'b' is 0.4, but its values go in steps of 1:" in notes
     assert "What --draws writes moves by 0.4 on average." in notes
+
+
+@pytest.fixture
+def whole(make_csv):
+    """A table without a hole, of which the last row has its numbers the other way round."""
+    rows = [[str(k % 5), str(k % 5 + 2), "xyz"[k % 3]] for k in range(12)]
+    return make_csv("whole.csv", [*rows, ["6", "3", "z"]], ["low", "high", "c"])
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--rule", "low >= zzz"), "--rule names the column 'zzz'"),
+        (("--rule", "!!!"), "The rule '!!!' cannot be read"),
+        (("--delta", "c=1"), "--delta names the column 'c', which holds no numbers"),
+        (("--set", "max_stepz=5"), "max_stepz"),
+        (("--device", "meta"), "--device 'meta' cannot be used here"),
+    ],
+)
+def test_options_are_checked_where_nothing_is_missing(cli, whole, option, words):
+    result = cli("impute", whole, *option)
+    assert result.code == 1
+    assert words in result.err
+    assert not whole.with_name("whole-filled.csv").exists()
+
+
+@pytest.mark.usefixtures("untrained")
+def test_rules_are_held_against_a_table_where_nothing_is_missing(cli, whole):
+    result = cli("impute", whole, "--rule", "low <= high", "--delta", "low=1")
+    assert result.code == 0, result.err
+    assert "'low <= high'" in result.err
+    assert whole.with_name("whole-filled.csv").read_bytes() == whole.read_bytes()
+    assert cli("impute", whole, "--rule", "low <= high + 3", "--overwrite").err == ""

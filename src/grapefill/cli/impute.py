@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from grapefill.cli.arguments import File, Filling, Output, Ray, Reading, Running, Training, Whole
+from grapefill.cli.checks import check_constraints, check_settings, tell_of_broken_rules
 from grapefill.cli.columns import Plan, fill_rows, text_columns
 from grapefill.cli.draws import (
     draw_paths,
@@ -147,6 +148,8 @@ def impute(
     if model is None and report is None and not drawn and not ends and not has_holes(table):
         from grapefill.cli.summary import NOTHING_MISSING
 
+        check_settings(training)
+        tell_of_broken_rules(plan, table)
         file.write(output, file.as_written(table), overwrite=running.overwrite)
         terminal.show(NOTHING_MISSING, written_to(output), to_error=output == "-")
         return
@@ -264,22 +267,11 @@ def _open(
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
     table = plan.prepare(file)
-    _check_constraints(plan, table)
+    check_constraints(plan, table)
     note_unseen(reading.na, [file], terminal)
     note_rows(file, terminal)
     note_values(file, table, plan, terminal, words=not reading.only_na)
     return file, plan, table
-
-
-def _check_constraints(plan: Plan, table: Any) -> None:
-    """Refuse what filled cells cannot obey, before training."""
-    if not (plan.bounds or plan.rules or plan.delta):
-        return
-    from grapefill.table import Schema, Table
-    from grapefill.uncertainty.constraints import Constraints
-
-    schema = Schema.infer(Table.wrap(table), kinds=plan.kinds, warn=False)
-    Constraints(schema, plan.constraints(schema), plan.rules, plan.delta, None)
 
 
 def _fit(
