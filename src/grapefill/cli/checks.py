@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from grapefill.cli.arguments import Training
     from grapefill.cli.columns import Plan
 
-__all__ = ["check_constraints", "check_settings", "tell_of_broken_rules"]
+__all__ = ["check_constraints", "check_settings", "warn_of_broken_rules"]
 
 
 def check_settings(training: Training) -> None:
@@ -31,7 +31,7 @@ def check_constraints(plan: Plan, table: Any) -> None:
         _constraints(plan, table)
 
 
-def tell_of_broken_rules(plan: Plan, table: Any) -> None:
+def warn_of_broken_rules(plan: Plan, table: Any) -> None:
     """Warn of rows that break a rule, of a table in which nothing is missing."""
     if not plan.rules:
         return

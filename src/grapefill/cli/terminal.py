@@ -146,6 +146,7 @@ class Terminal:
         self._consoles: dict[str, Console] = {}
         self._said: set[str] = set()
         self._file: str | None = None
+        self._listener: Callable[[Warning | str], bool] | None = None
 
     @classmethod
     def current(cls, *, quiet: bool = False) -> Terminal:
@@ -234,8 +235,25 @@ class Terminal:
         """Whether a note with all of some words in it was shown."""
         return any(all(word in message for word in words) for message in self._said)
 
+    @contextlib.contextmanager
+    def hearing(self, listener: Callable[[Warning | str], bool]) -> Iterator[None]:
+        """Let somebody hear warnings inside first, who returns which of them are not to be shown.
+
+        Parameters
+        ----------
+        listener : callable
+            Takes a warning and returns whether it has been dealt with.
+        """
+        before, self._listener = self._listener, listener
+        try:
+            yield
+        finally:
+            self._listener = before
+
     def show_warning(self, message: Warning | str, category: type[Warning], *_: object) -> None:
         """Show a warning of ours; those of other packages are for programmers."""
+        if self._listener is not None and self._listener(message):
+            return
         if issubclass(category, GrapefillWarning):
             self.note(str(message))
 

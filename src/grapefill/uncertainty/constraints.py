@@ -16,6 +16,7 @@ from grapefill.table.column import Column
 from grapefill.table.grain import NANOSECONDS
 from grapefill.table.kinds import Form, Kind
 from grapefill.table.text import storable_label
+from grapefill.uncertainty.broken import BrokenRules
 from grapefill.uncertainty.limits import Limits, read_limits
 from grapefill.uncertainty.rules import Broken, Columns, Rule, read_rule, repair
 from grapefill.uncertainty.shifts import shifted, warn_of_rounding
@@ -275,14 +276,8 @@ class Constraints:
         if not rows.size or self._has_warned:
             return
         self._has_warned = True
-        texts = ", ".join(dict.fromkeys(repr(rule.text) for rule in self.rules))
-        filled = int((~broken.by_observed[rows]).sum())
-        shown = ", ".join(map(str, rows[:5].tolist())) + (", ..." if rows.size > 5 else "")
-        warn(
-            f"{rows.size} rows break the rules {texts} and stay so: the observed cells of "
-            f"{rows.size - filled} do, and in {filled} no allowed value could be filled in that "
-            f"does not. Rows {shown}."
-        )
+        texts = list(dict.fromkeys(rule.text for rule in self.rules))
+        warn(BrokenRules(texts, rows.tolist(), int(broken.by_observed[rows].sum())))
 
     def _from_origins(self, rule: Rule) -> Rule:
         """Return a rule about numbers that are counted from the origins of their columns."""
