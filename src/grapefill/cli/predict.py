@@ -291,7 +291,7 @@ def _fit(
         predictor: GrapePredictor = cls(**parameters, callbacks=callbacks)
         return predictor.fit(table, labels)
 
-    return train(terminal, start, parameters["checkpoint"])
+    return train(terminal, start, parameters["checkpoint"], result="predictions")
 
 
 def _format(plain: Mapping[str, Any] | None) -> ColumnFormat | None:
