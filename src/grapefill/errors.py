@@ -55,15 +55,15 @@ class GrapefillWarning(UserWarning):
     """Something was done in a way the caller may not expect."""
 
 
-def warn(message: str, category: type[Warning] = GrapefillWarning) -> None:
+def warn(message: str | Warning, category: type[Warning] = GrapefillWarning) -> None:
     """Warn at the line of the caller's own code, however deep in the package we are.
 
     Parameters
     ----------
-    message : str
+    message : str or Warning
         What was done, and what to do about it.
     category : type of Warning
-        The class of the warning.
+        The class of the warning, if the message is text.
     """
     # Python 3.12 has skip_file_prefixes for this; 3.11 has to count.
     level = 1

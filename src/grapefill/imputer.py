@@ -379,6 +379,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         """Learn from the rows of a source, perhaps in a team where each has some shards of them."""
         if previous is None and not self.keep_empty_features:
             report_useless(table.schema, consequence=LEFT_OUT)
+        self._constraints(table.schema, None)
         model, history, draws = previous, History(), None
         if table.schema.features:
             if previous is None:

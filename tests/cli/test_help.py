@@ -5,12 +5,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_origin
 
 import pytest
 
 import grapefill
-from grapefill.cli.main import main
+from grapefill.cli.main import app, main
 from grapefill.cli.terminal import PHRASES, SILENT, UNUSED, in_words_of_the_command_line
+from grapefill.cli.too_many import REPEATED, WITH_COMMAS
 from grapefill.cli.values import read_seconds, read_settings
 from grapefill.errors import ConfigError, GrapefillError
 
@@ -22,7 +24,7 @@ COMMANDS = ["impute", "fit", "apply", "predict", "pool", "describe", "compare", 
 def test_help_imports_nothing_heavy(arguments):
     code = f"""
 import json, sys
-from grapefill.cli.main import main
+from grapefill.cli.main import app, main
 code = main({arguments!r})
 print("\\n" + json.dumps([code, sorted(sys.modules)]))
 """
@@ -69,7 +71,6 @@ def test_version(cli):
         (["compare", "a.csv", "--seed", "-1"], "See 'grapefill compare --help'."),
         (["nothing"], "See 'grapefill --help'."),
         (["impute", "a.csv", "b.csv"], "One argument too many: b.csv."),
-        (["compare", "a.csv", "--methods", "mean", "KNN"], "are written with commas, as in a,b."),
         (["impute", "a.csv", "--seed", "-1"], "Must be >= 0"),
         (["impute", "a.csv", "--seed", "1.5"], "--seed: 1.5 is not a whole number"),
         (["impute", "a.csv", "--draws", "two"], "--draws: two is not a whole number"),
@@ -86,6 +87,53 @@ def test_what_is_not_understood(cli, arguments, words):
     assert words in result.err
     assert result.err.startswith("Error: ")
     assert result.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("compare a.csv --methods mean KNN", "are written with commas: --methods mean,KNN."),
+        ("impute a.csv --ignore b c d", "are written with commas: --ignore b,c,d."),
+        ("impute --ignore b c a.csv", "are written with commas: --ignore b,c."),
+        (
+            "impute a.csv --bounds b=0:1 c=0:2",
+            "others: --bounds b=0:1 --bounds c=0:2.",
+        ),
+        (
+            "impute a.csv --bounds=b=0:1 c=0:2",
+            "others: --bounds b=0:1 --bounds c=0:2.",
+        ),
+        ("impute a.csv --rule b<c c<d", "Repeat it for others: --rule 'b<c' --rule 'c<d'."),
+        ("impute a.csv --delta b=1 c=2", "Repeat it for others: --delta b=1 --delta c=2."),
+        ("impute a.csv --na -9 x", "Repeat it for others: --na=-9 --na x."),
+        ("fit a.csv --set x=1 y=2 -m m", "Repeat it for others: --set x=1 --set y=2."),
+        ("impute a.csv b.csv", "'grapefill impute' takes one file: give the command again"),
+        ("impute a.csv --na -9 b.csv", "'grapefill impute' takes one file"),
+        ("impute a.csv --preset fast b", "'grapefill impute' takes one file"),
+        ("fit a.csv --set x=1 -m m b", "'grapefill fit' takes one file"),
+        ("impute a.csv --ignore b --quiet c", "'grapefill impute' takes one file"),
+        ("predict a.csv b.csv c.csv --target x", "'grapefill predict' takes two files"),
+        ("pool a b --formula y~x", "'grapefill pool' takes one folder"),
+        ("demo a.csv", "'grapefill demo' takes no file."),
+    ],
+)
+def test_what_is_too_many(cli, arguments, words):
+    result = cli(*arguments.split())
+    assert result.code == 2
+    assert "too many: " in result.err
+    assert words in result.err
+    assert ("commas" in result.err) == ("commas" in words)
+
+
+def test_every_option_that_takes_several_values_is_known():
+    found = {
+        name
+        for command in COMMANDS
+        for argument in app[command].assemble_argument_collection()
+        if get_origin(argument.hint) is tuple
+        for name in argument.names
+    }
+    assert found == {*WITH_COMMAS, *REPEATED}
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_rules_and_deltas_hold_in_files_and_models(cli, make_csv, quick, tmp_pat
     options = ("--rule", "high >= low + 7", "--delta", "high=1", "--model", model)
     result = cli("impute", path, "-o", ruled, *options, *quick)
     assert result.code == 0
-    assert "20 rows break the rules 'high >= low + 7'" in result.err
+    assert "20 rows break the rule 'high >= low + 7' and stay so" in result.err
     assert cli("apply", model, path, "-o", again).code == 0
     assert again.read_bytes() == ruled.read_bytes()
     assert plain.read_bytes() != ruled.read_bytes()
@@ -182,9 +182,130 @@ def test_rules_and_deltas_hold_in_files_and_models(cli, make_csv, quick, tmp_pat
         (("--delta", "area"), 2, "names no number. Write it like income=-500."),
         (("--delta", "aera=1"), 1, "--delta names the column 'aera', which is not there. Did you"),
         (("--delta", "area=1", "--delta", "area=2"), 1, "--delta names the column 'area' twice"),
+        (("--delta", "heating=1"), 1, "--delta names the column 'heating', which holds no numbers"),
+        (("--delta", "sold=1"), 1, "--delta names the column 'sold', which holds no numbers"),
+        (("--delta", "area=1", "--ignore", "area"), 1, "--delta and --ignore both name the column"),
+        (("--delta", "rooms=1", "--categorical", "rooms"), 1, "--delta names the column 'rooms'"),
     ],
 )
+@pytest.mark.usefixtures("untrained")
 def test_rules_and_deltas_that_cannot_be(cli, houses, options, code, words):
     result = cli("impute", houses, *options)
     assert result.code == code
     assert words in " ".join(result.err.split())
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--delta", "area,price=5", "--delta takes one column, and 'area,price' names 2. Give --d"),
+        ("--bounds", "area, price=0:5", "--bounds takes one column, and 'area, price' names 2."),
+        ("--ordinal", "heating,garden=a,b", "--ordinal takes one column, and 'heating,garden' na"),
+        ("--delta", "area,prices=5", "--delta names the column 'area,prices', which is not there."),
+        ("--target", "area,price", "--target takes one column, and 'area,price' names 2. Choose o"),
+    ],
+)
+def test_options_that_take_one_column(cli, houses, option, value, words):
+    command = ("predict", houses, houses) if option == "--target" else ("impute", houses)
+    result = cli(*command, option, value)
+    assert result.code == 1
+    assert words in result.err
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_name_with_a_comma(cli, make_csv):
+    path = make_csv("comma.csv", [["1.5", "x"], ["", "y"], ["4.5", "x"]], ['"a, b"', "c"])
+    notes = cli("impute", path, "--bounds", "a, b=0:3", "--delta", "a, b=1").err
+    assert "column 'a, b', 1 is outside of --bounds" in notes
+    assert "takes one column" not in notes
+
+
+@pytest.fixture
+def table(make_csv):
+    """Numbers, whole numbers, an empty column and an identifier."""
+    rows = [[f"{k % 9}.5", "" if k % 3 else str(k % 7), "", str(k + 500)] for k in range(60)]
+    return make_csv("table.csv", rows, ["a", "b", "none", "id"])
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_options_of_columns_that_are_not_filled_with_numbers(cli, table, quick, folder):
+    path, filled = table, table.with_name("table-filled.csv")
+    if folder:
+        path, filled = table.with_name("parts"), table.with_name("parts-filled") / "0.parquet"
+        path.mkdir()
+        frame = read_table(table).frame.set_column(2, "none", pa.nulls(60))
+        pq.write_table(frame, path / filled.name)
+    bounds = ("--bounds", "id=0:5000", "--bounds", "none=0:1", "--bounds", "b=0:3")
+    options = ("--categorical", "b", "--delta", "none=1", *bounds)
+    result = cli("impute", path, *options, *quick)
+    assert result.code == 0, result.err
+    after = read_table(filled).frame["b"].to_pylist()
+    assert all(number <= 3 for k, number in enumerate(after) if k % 3)
+    assert max(after) == 6
+
+
+@pytest.mark.parametrize("option", [("--rule", "a >= zzz"), ("--delta", "id=1")])
+def test_a_large_folder_is_refused_before_training(cli, table, tmp_path, monkeypatch, option):
+    def fail(*_, **__):
+        raise AssertionError("training has begun")
+
+    monkeypatch.setattr("grapefill.training.learn.MEMORY_CELLS", 0)
+    monkeypatch.setattr("grapefill.imputer.GrapeImputer._train", fail)
+    (tmp_path / "parts").mkdir()
+    pq.write_table(read_table(table).frame, tmp_path / "parts" / "0.parquet")
+    result = cli("impute", tmp_path / "parts", *option)
+    assert result.code == 1
+    assert f"Error: {option[0]} names the column" in result.err
+
+
+@pytest.mark.usefixtures("untrained")
+def test_limits_without_a_whole_number(cli, tmp_path):
+    path = tmp_path / "floats.parquet"
+    pq.write_table(pa.table({"n": [1.0, 2.0, None, 5.0] * 9, "s": ["x", "y"] * 18}), path)
+    result = cli("impute", path, "--bounds", "n=1.2:1.8", "--ordinal", "n")
+    assert result.code == 1
+    assert "No number of column 'n' is within --bounds." in result.err
+
+
+def test_a_delta_between_two_steps(cli, table, quick):
+    notes = cli("impute", table, "--delta", "b=0.4", *quick).err
+    assert "Note: --delta of column 'b' is 0.4, but its values go in steps of 1:" in notes
+    assert "What --draws writes moves by 0.4 on average." in notes
+
+
+@pytest.fixture
+def whole(make_csv):
+    """A table without a hole, of which the last row has its numbers the other way round."""
+    rows = [[str(k % 5), str(k % 5 + 2), "xyz"[k % 3]] for k in range(12)]
+    return make_csv("whole.csv", [*rows, ["6", "3", "z"]], ["low", "high", "c"])
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--rule", "low >= zzz"), "--rule names the column 'zzz'"),
+        (("--rule", "!!!"), "The rule '!!!' cannot be read"),
+        (("--delta", "c=1"), "--delta names the column 'c', which holds no numbers"),
+        (("--set", "max_stepz=5"), "max_stepz"),
+        (("--device", "meta"), "--device 'meta' cannot be used here"),
+    ],
+)
+def test_options_are_checked_where_nothing_is_missing(cli, whole, option, words):
+    result = cli("impute", whole, *option)
+    assert result.code == 1
+    assert words in result.err
+    assert not whole.with_name("whole-filled.csv").exists()
+
+
+@pytest.mark.usefixtures("untrained")
+def test_rules_are_held_against_a_table_where_nothing_is_missing(cli, whole):
+    result = cli("impute", whole, "--rule", "low <= high", "--delta", "low=1")
+    assert result.code == 0, result.err
+    words = (
+        "1 row breaks the rule 'low <= high' and stays so: its observed cells do. See line 14 of"
+    )
+    assert words in result.err
+    assert whole.with_name("whole-filled.csv").read_bytes() == whole.read_bytes()
+    assert cli("impute", whole, "--rule", "low <= high + 3", "--overwrite").err == ""

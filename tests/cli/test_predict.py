@@ -152,6 +152,12 @@ def test_what_makes_no_sense(cli, houses, new, options, message):
     assert message in result.err
 
 
+def test_a_time_limit_that_ends_the_training_is_told(cli, houses, new):
+    notes = cli("predict", houses, new, "--target", "price", "--time-limit", "0.01").err
+    assert "--time-limit ended the training after" in notes
+    assert "With more time, predictions would be closer." in notes
+
+
 def test_ignored_columns_may_be_lacking(cli, houses, new, quick):
     model = houses.with_name("price.grape")
     options = ("--target", "price", "--ignore", "id", "--model", model)

@@ -131,6 +131,45 @@ def test_what_is_done_is_not_done_again(cli, folder, model, tmp_path, monkeypatc
     assert len(calls) == 3 + FILES + 1 - 2
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("--delta", "size=1"),
+        ("--rule", "price >= size"),
+        ("--bounds", "size=0:"),
+        ("--continuous", "size"),
+        ("--seed", "1"),
+        ("--indicator",),
+    ],
+    ids=lambda changed: changed[0],
+)
+def test_other_options_do_not_go_on_with_a_run(cli, folder, quick, monkeypatch, *, changed):
+    from grapefill.files import folder as files
+
+    fill = files.fill_parquet
+
+    def stop_at_the_second(job, *args, **options):
+        if job.source.name == "part-1.parquet":
+            raise KeyboardInterrupt
+        return fill(job, *args, **options)
+
+    def fail(*_, **__):
+        raise AssertionError("training has begun")
+
+    filled = folder.with_name("filled")
+    command = ("impute", folder, "-o", filled, "--ignore", "row", *quick)
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "fill_parquet", stop_at_the_second)
+        assert cli(*command).code == 130
+    before = contents(filled)
+    monkeypatch.setattr("grapefill.cli.impute._fit", fail)
+    result = cli(*command, *changed)
+    assert result.code == 1
+    assert "is not of a run of this command with the same" in result.err
+    assert contents(filled) == before
+    assert "training has begun" in cli(*command).err
+
+
 def test_results_of_other_work_are_not_touched(cli, folder, model, tmp_path):
     filled = tmp_path / "filled"
     assert cli("apply", model, folder, "-o", filled).code == 0

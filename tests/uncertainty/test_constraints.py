@@ -218,7 +218,7 @@ class TestRules:
         broken = holed.copy()
         broken.loc[3, ["start", "end"]] = [50.0, 10.0]
         constrained = with_parameters(imputer, rules=["end >= start"])
-        with pytest.warns(GrapefillWarning, match=r"1 rows break the rules .* Rows 3\."):
+        with pytest.warns(GrapefillWarning, match=r"1 row breaks the rule .* Row 3\."):
             filled = constrained.transform(broken)
         assert filled.loc[3, ["start", "end"]].tolist() == [50.0, 10.0]
 
@@ -227,7 +227,7 @@ class TestRules:
         broken.loc[3, ["start", "end"]] = [50.0, 10.0]
         constrained = with_parameters(imputer, rules=["end >= start"])
         for _ in range(2):
-            with pytest.warns(GrapefillWarning, match="1 rows break the rules") as told:
+            with pytest.warns(GrapefillWarning, match="1 row breaks the rule") as told:
                 constrained.sample(broken, 3, random_state=0)
             assert len(told) == 1
 
@@ -385,5 +385,5 @@ def test_who_breaks_a_rule_is_told(quick):
     table.loc[0, ["a", "b", "d"]] = [1.0, 0.0, 2.0]
     table.loc[1:, ["a", "b"]] = np.sort(table.loc[1:, ["a", "b"]].to_numpy(), axis=1)
     imputer = GrapeImputer("fast", settings=quick, rules=["a <= b", "c <= d"], random_state=0)
-    with pytest.warns(GrapefillWarning, match=r"the observed cells of 1 do, and in 0 no"):
+    with pytest.warns(GrapefillWarning, match=r"stays so: its observed cells do\. Row 0\."):
         imputer.fit(table).transform(table.iloc[:1])

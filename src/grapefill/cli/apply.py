@@ -121,7 +121,7 @@ def apply(
     note_unseen(given, [file], terminal)
     note_rows(file, terminal)
     table = select_columns(estimator, plan.prepare(file), file.name)
-    filled = file.as_written(fill(estimator, plan, table, terminal))
+    filled = file.as_written(fill(estimator, plan, table, file, terminal))
     file.write(output, filled, overwrite=running.overwrite)
     seconds = time.perf_counter() - started
     show_result(terminal, estimator, file.frame, filled, output=output, seconds=seconds)

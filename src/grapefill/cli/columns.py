@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grapefill.cli.arguments import Columns, Filling
-from grapefill.cli.names import in_other_case
-from grapefill.cli.values import read_delta, read_limits
+from grapefill.cli.names import find_column, find_columns, in_other_case, listed
+from grapefill.cli.numbers import Limits, as_value, find_bounds, find_deltas
 from grapefill.errors import ConfigError, InputError, warn
-from grapefill.settings import closest_word
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from grapefill.cli.arguments import Kinds
     from grapefill.estimator import GrapeEstimator
     from grapefill.files import TableFile
     from grapefill.imputer import GrapeImputer
+    from grapefill.table import Schema
 
 __all__ = [
     "Plan",
     "complete",
     "fill_rows",
-    "find_columns",
-    "listed",
     "select_columns",
     "text_columns",
 ]
@@ -69,23 +66,33 @@ class Plan:
 
     kinds: dict[str, str] = field(default_factory=dict)
     levels: dict[str, list[str]] = field(default_factory=dict)
-    bounds: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    bounds: dict[str, Limits] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     delta: dict[str, float] = field(default_factory=dict)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of an imputer."""
+        """Return the parameters of an imputer, but for those of `constraints`."""
+        return {"kinds": self.kinds, "rules": self.rules or None, "delta": self.delta or None}
+
+    def constraints(self, schema: Schema) -> dict[str, dict[str, float]] | None:
+        """Return the bounds of columns that are filled with numbers, for an imputer.
+
+        Others, such as numbers that are categories, are held within theirs by `hold`.
+
+        Parameters
+        ----------
+        schema : Schema
+            What the columns are found to be.
+        """
+        from grapefill.uncertainty.constraints import is_filled_number
+
+        numbers = {column.name for column in schema.columns if is_filled_number(column)}
         limits = {
             name: {end: limit for end, limit in (("min", low), ("max", high)) if limit is not None}
             for name, (low, high) in self.bounds.items()
-            if self.kinds.get(name) != "passthrough"
+            if name in numbers
         }
-        return {
-            "kinds": self.kinds,
-            "constraints": {name: ends for name, ends in limits.items() if ends} or None,
-            "rules": self.rules or None,
-            "delta": self.delta or None,
-        }
+        return {name: ends for name, ends in limits.items() if ends} or None
 
     @classmethod
     def make(cls, columns: Kinds, file: Rows) -> Plan:
@@ -108,7 +115,7 @@ class Plan:
         for given in columns.ordinal:
             name, equals, order = given.partition("=")
             if equals and given not in names:
-                (name,) = find_columns([name], names, "--ordinal")
+                name = find_column(name, names, "--ordinal")
                 levels[name] = _read_levels(order)
                 twice = [level for level in levels[name] if levels[name].count(level) > 1]
                 if twice:
@@ -129,27 +136,11 @@ class Plan:
                     )
         kinds = {n: "passthrough" if kind == "ignore" else kind for n, kind in options.items()}
         limits = columns.bounds if isinstance(columns, Columns) else ()
-        bounds: dict[str, tuple[float | None, float | None]] = {}
-        for given in limits:
-            name, ends = _read_bounds(given, names)
-            if name in bounds:
-                raise ConfigError(
-                    f"--bounds names the column {name!r} twice. Give both ends at once, as in "
-                    f"{name}=0:10."
-                )
-            bounds[name] = ends
-        for name, ends in bounds.items():
-            _require_numbers(file.frame[name], name)
-            _require_room(file.frame[name], name, ends)
-            _warn_of_far_limits(file.frame[name], name, ends)
-            if kinds.get(name) == "passthrough":
-                raise ConfigError(
-                    f"--bounds and --ignore both name the column {name!r}, which is not filled in "
-                    "then. Choose one of them."
-                )
+        bounds = find_bounds(limits, file.frame, kinds)
         if not isinstance(columns, Filling):
             return cls(kinds, levels, bounds)
-        return cls(kinds, levels, bounds, columns.rule, _read_deltas(columns.delta, names))
+        deltas = find_deltas(columns.delta, file.frame, kinds)
+        return cls(kinds, levels, bounds, columns.rule, deltas)
 
     def without_empty(self, file: TableFile) -> Plan:
         """Return a plan that leaves columns without any value as they are."""
@@ -202,9 +193,9 @@ class Plan:
             column = after[name]
             held = column
             if lower is not None:
-                held = pc.max_element_wise(held, _scalar(lower, column, up=True))
+                held = pc.max_element_wise(held, as_value(lower, column, up=True))
             if upper is not None:
-                held = pc.min_element_wise(held, _scalar(upper, column, up=False))
+                held = pc.min_element_wise(held, as_value(upper, column, up=False))
             hole, empty = (pc.is_null(each, nan_is_null=True) for each in (before[name], column))
             # The limits would take the place of what was left empty.
             held = pc.if_else(pc.and_not(hole, empty), held, column)
@@ -237,31 +228,6 @@ def text_columns(columns: Kinds) -> dict[str, Any]:
 
 def _read_levels(given: str) -> list[str]:
     return [level.strip() for level in given.split(",")]
-
-
-def find_columns(given: Sequence[str], names: Sequence[str], option: str) -> list[str]:
-    """Return the columns that an option names, one by one or separated by commas.
-
-    Raises
-    ------
-    InputError
-        If there is no such column.
-
-    Examples
-    --------
-    >>> find_columns(["a,b", "c, d"], ["a", "b", "c, d"], "--ignore")
-    ['a', 'b', 'c, d']
-    """
-    found = []
-    for text in given:
-        parts = [text] if text in names else [part.strip() for part in text.split(",")]
-        for part in parts:
-            if part not in names:
-                close = closest_word(part, names)
-                hint = f"Did you mean {close!r}?" if close else f"The columns are {listed(names)}."
-                raise InputError(f"{option} names the column {part!r}, which is not there. {hint}")
-            found.append(part)
-    return found
 
 
 def select_columns(estimator: GrapeEstimator, table: Any, name: str) -> Any:
@@ -312,38 +278,6 @@ def fill_rows(imputer: GrapeImputer, plan: Plan, table: Any) -> Any:
     return plan.hold(table, filled)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return the first of some names, for a message."""
-    return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-
-
-def _read_bounds(given: str, names: Sequence[str]) -> tuple[str, tuple[float | None, float | None]]:
-    name, limits = read_limits(given)
-    (found,) = find_columns([name], names, "--bounds")
-    return found, limits
-
-
-def _read_deltas(given: Sequence[str], names: Sequence[str]) -> dict[str, float]:
-    """Return what is added to columns, each of which may be named once."""
-    found: dict[str, float] = {}
-    for each in given:
-        named, amount = read_delta(each)
-        (name,) = find_columns([named], names, "--delta")
-        if name in found:
-            raise ConfigError(f"--delta names the column {name!r} twice. Give it one number.")
-        found[name] = amount
-    return found
-
-
-def _require_numbers(column: Any, name: str) -> None:
-    pa: Any = import_module("pyarrow")
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
-        raise ConfigError(
-            f"--bounds names the column {name!r}, which holds no numbers. Leave it out."
-        )
-
-
 def _require_text(column: Any, name: str) -> None:
     """Refuse a column whose cells have a type of their own, as in Parquet files."""
     pa: Any = import_module("pyarrow")
@@ -355,76 +289,3 @@ def _require_text(column: Any, name: str) -> None:
             f"--text names the column {name!r}, whose cells are {kind} in the file and stay so. "
             "Add --categorical instead if they are not to be filled in as numbers."
         )
-
-
-def _require_room(column: Any, name: str, ends: tuple[float | None, float | None]) -> None:
-    """Refuse limits between which there is nothing that a column of integers can hold."""
-    pa: Any = import_module("pyarrow")
-    if not pa.types.is_integer(column.type):
-        return
-    low, high = (_whole(end, column, up=up) for end, up in zip(ends, (True, False), strict=True))
-    least, most = _range_of(column)
-    if max(low, least) > min(high, most):
-        raise ConfigError(
-            f"--bounds leaves no whole number for the column {name!r}, which holds nothing else. "
-            "Widen them."
-        )
-
-
-def _warn_of_far_limits(column: Any, name: str, ends: tuple[float | None, float | None]) -> None:
-    """Tell of limits that observed values do not keep."""
-    from grapefill.files.changes import find_missing
-
-    pc: Any = import_module("pyarrow.compute")
-    missing = find_missing(column)
-    if missing.all():
-        return
-    known = column.filter(~missing)
-    seen = pc.min_max(known).as_py()
-    low, high = ends
-    if low is not None and low > seen["max"]:
-        end = low
-    elif high is not None and high < seen["min"]:
-        end = high
-    else:
-        # Arrow refuses to compare large integers with floats.
-        numbers = known.to_numpy()
-        below = 0 if low is None else int((numbers < low).sum())
-        above = 0 if high is None else int((numbers > high).sum())
-        if below + above:
-            are = "is" if below + above == 1 else "are"
-            warn(
-                f"Of {len(known):,} observed cells of column {name!r}, {below + above:,} {are} "
-                f"outside of --bounds: {below:,} below and {above:,} above. The column goes from "
-                f"{seen['min']:g} to {seen['max']:g}. Observed cells stay as they are; check them, "
-                "or the limits."
-            )
-        return
-    warn(
-        f"--bounds leaves out every observed value of column {name!r}, from {seen['min']:g} to "
-        f"{seen['max']:g}: all that is filled in will be about {end:g}. Check the limits."
-    )
-
-
-def _range_of(column: Any) -> tuple[int, int]:
-    """Return the least and the largest number that a column of integers can hold."""
-    import numpy as np
-
-    held = np.iinfo(column.type.to_pandas_dtype())
-    return int(held.min), int(held.max)
-
-
-def _whole(limit: float | None, column: Any, *, up: bool) -> int:
-    """Return the next integer inside a limit; without one, the last that a column can hold."""
-    if limit is None:
-        return _range_of(column)[0 if up else 1]
-    return math.ceil(limit) if up else math.floor(limit)
-
-
-def _scalar(limit: float, column: Any, *, up: bool) -> Any:
-    """Return a limit as a value of a column; for integers the next one inside."""
-    pa: Any = import_module("pyarrow")
-    if not pa.types.is_integer(column.type):
-        return pa.scalar(limit, column.type)
-    least, most = _range_of(column)
-    return pa.scalar(min(max(_whole(limit, column, up=up), least), most), column.type)

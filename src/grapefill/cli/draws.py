@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grapefill.cli.rule_notes import telling_of_rules
 from grapefill.cli.values import read_settings
 from grapefill.cli.work import default_output
 from grapefill.errors import ConfigError, OutputError
@@ -174,7 +175,7 @@ def write_draws(
             f"Cannot make the folder {str(folder)!r}: {error.strerror or error}. Choose another "
             "--out-dir."
         ) from error
-    with terminal.progress("Drawing") as bar:
+    with telling_of_rules(terminal, file), terminal.progress("Drawing") as bar:
         tables = imputer.sample_each(table, len(paths), random_state=seed)
         for at, (path, drawn) in enumerate(zip(paths, tables, strict=True)):
             bar.move(at, len(paths), None)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from grapefill.cli.arguments import Answering, File, Kinds, Output, Reading, Running, Seed, Whole
-from grapefill.cli.columns import Plan, find_columns, text_columns
+from grapefill.cli.columns import Plan, text_columns
+from grapefill.cli.names import find_columns
 from grapefill.cli.notes import note_sentinels, note_unseen, without_told
 from grapefill.cli.row_notes import note_rows
 from grapefill.cli.terminal import Terminal

@@ -8,7 +8,7 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from grapefill.cli.columns import listed
+from grapefill.cli.names import listed
 from grapefill.settings import closest_word
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from grapefill.cli.arguments import File, Filling, Output, Ray, Reading, Running, Training, Whole
+from grapefill.cli.checks import check_constraints, check_settings, warn_of_broken_rules
 from grapefill.cli.columns import Plan, fill_rows, text_columns
 from grapefill.cli.draws import (
     draw_paths,
@@ -21,6 +22,7 @@ from grapefill.cli.draws import (
 )
 from grapefill.cli.notes import note_unseen, note_values
 from grapefill.cli.row_notes import note_rows
+from grapefill.cli.rule_notes import RuleNotes, telling_of_rules
 from grapefill.cli.stream import apply_to_folder, open_source, plan_run, streams
 from grapefill.cli.terminal import Terminal
 from grapefill.cli.work import (
@@ -147,14 +149,18 @@ def impute(
     if model is None and report is None and not drawn and not ends and not has_holes(table):
         from grapefill.cli.summary import NOTHING_MISSING
 
+        check_settings(training)
+        with telling_of_rules(terminal, file):
+            warn_of_broken_rules(plan, table)
         file.write(output, file.as_written(table), overwrite=running.overwrite)
         terminal.show(NOTHING_MISSING, written_to(output), to_error=output == "-")
         return
     checkpoint = training.checkpoint(model)
     imputer = _fit(table, plan, training, terminal, indicator=indicator, checkpoint=checkpoint)
-    filled = file.as_written(fill(imputer, plan, table, terminal))
-    intervals = None if interval is None else imputer.interval(table, interval)
-    page = None if report is None else _page(imputer, table, data, terminal, draws or 0)
+    filled = file.as_written(fill(imputer, plan, table, file, terminal))
+    with telling_of_rules(terminal, file):
+        intervals = None if interval is None else imputer.interval(table, interval)
+        page = None if report is None else _page(imputer, table, data, terminal, draws or 0)
     file.write(output, filled, overwrite=running.overwrite)
     ends = write_interval(intervals, file, plan, table, ends)
     write_draws(
@@ -245,8 +251,8 @@ def _impute_folder(  # noqa: PLR0917 - the options of the command, in their orde
         data,
         output,
         plan,
-        # The same settings and seed give the same model.
-        fingerprint=repr(training.parameters()),
+        # The same options and seed give the same files.
+        fingerprint=repr((training.parameters(), plan.parameters(), indicator)),
         na=reading.na,
         overwrite=running.overwrite,
     )
@@ -264,6 +270,7 @@ def _open(
     file = open_table(data, reading, text_columns(columns), terminal)
     plan = Plan.make(columns, file).without_empty(file)
     table = plan.prepare(file)
+    check_constraints(plan, table)
     note_unseen(reading.na, [file], terminal)
     note_rows(file, terminal)
     note_values(file, table, plan, terminal, words=not reading.only_na)
@@ -302,16 +309,25 @@ def _fit(
         shutil.rmtree(storage)
         return fitted
 
-    return train(terminal, start, checkpoint)
+    imputer = train(terminal, start, checkpoint)
+    # What the columns of a folder are is known only now.
+    imputer.constraints = plan.constraints(imputer.schema_)
+    return imputer
 
 
-def fill(imputer: GrapeImputer, plan: Plan, table: Any, terminal: Terminal) -> Any:
-    """Return a table filled, some rows after the other."""
+def fill(imputer: GrapeImputer, plan: Plan, table: Any, file: TableFile, terminal: Terminal) -> Any:
+    """Return the table of a file filled, some rows after the other."""
+    notes, done = RuleNotes(terminal, file.name), 0
 
     def work(rows: Any) -> Any:
-        return fill_rows(imputer, plan, rows)
+        nonlocal done
+        start, done = done, done + rows.num_rows
+        with notes.part(lambda row: file.where(start + row)):
+            return fill_rows(imputer, plan, rows)
 
-    return in_slices(terminal, "Filling", table, work, join_tables)
+    filled = in_slices(terminal, "Filling", table, work, join_tables)
+    notes.tell()
+    return filled
 
 
 def _notes(types: dict[str, Any], plan: Plan, reading: Reading) -> dict[str, Any]:

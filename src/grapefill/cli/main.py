@@ -28,6 +28,7 @@ from grapefill.cli.pooling import POOL_EXAMPLES, pool
 from grapefill.cli.predict import EXAMPLES as PREDICT_EXAMPLES
 from grapefill.cli.predict import predict
 from grapefill.cli.terminal import Terminal, in_words_of_the_command_line
+from grapefill.cli.too_many import explain_too_many
 from grapefill.errors import GrapefillError
 
 if TYPE_CHECKING:
@@ -96,12 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         except UnusedCliTokensError as error:
             extra = error.unused_tokens or ()
-            many = "One argument" if len(extra) == 1 else f"{len(extra)} arguments"
-            message = (
-                f"{many} too many: {' '.join(extra)}. Several values of one option are written "
-                f"with commas, as in a,b. {_see(error)}"
-            )
-            return _fail(terminal, message, USAGE)
+            message = explain_too_many(tokens, extra, _command(error), error.target)
+            return _fail(terminal, f"{message} {_see(error)}", USAGE)
         except ValidationError as error:
             given = None if error.argument is None else error.argument.value
             if isinstance(given, tuple):
@@ -141,7 +138,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _see(error: CycloptsError) -> str:
     """Return where a command that was not understood is explained."""
-    return f"See '{' '.join(['grapefill', *(error.command_chain or ())])} --help'."
+    return f"See '{_command(error)} --help'."
+
+
+def _command(error: CycloptsError) -> str:
+    return " ".join(["grapefill", *(error.command_chain or ())])
 
 
 def _forget_output() -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from grapefill.cli.arguments import Columns, File, Output, Reading, Running, Training
-from grapefill.cli.columns import Plan, complete, find_columns, listed, select_columns, text_columns
-from grapefill.cli.names import in_other_case
+from grapefill.cli.columns import Plan, complete, select_columns, text_columns
+from grapefill.cli.names import find_column, in_other_case, listed
 from grapefill.cli.notes import note_unseen, note_values
 from grapefill.cli.row_notes import note_rows
 from grapefill.cli.terminal import Terminal
@@ -84,7 +84,7 @@ def predict(
     output = default_output(new, "predicted") if output is None else output
     check_outputs(output, model, inputs=[data, new], overwrite=running.overwrite)
     file = open_table(data, reading, text_columns(columns), terminal, beside=new)
-    (target,) = find_columns([target], file.frame.column_names, "--target")
+    target = find_column(target, file.frame.column_names, "--target", repeats=False)
     types = {name: shape for name, shape in file.types.items() if name != target}
     other = open_table(new, reading, types, terminal, beside=data)
     other.check_target(output)
@@ -291,7 +291,7 @@ def _fit(
         predictor: GrapePredictor = cls(**parameters, callbacks=callbacks)
         return predictor.fit(table, labels)
 
-    return train(terminal, start, parameters["checkpoint"])
+    return train(terminal, start, parameters["checkpoint"], result="predictions")
 
 
 def _format(plain: Mapping[str, Any] | None) -> ColumnFormat | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grapefill.cli.fillers import FillerMaker, Part, RowFiller, TextFiller
 from grapefill.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -17,17 +18,13 @@ if TYPE_CHECKING:
 
     from grapefill.cli.arguments import Columns, Reading
     from grapefill.cli.columns import Plan
-    from grapefill.cli.summary import Tally
     from grapefill.cli.terminal import Terminal
-    from grapefill.files import TableFile
     from grapefill.files.batches import BatchSource
     from grapefill.files.folder import FolderRun, Job
     from grapefill.files.options import ReadOptions
     from grapefill.imputer import GrapeImputer
 
 __all__ = [
-    "FillerMaker",
-    "RowFiller",
     "Streamed",
     "apply_to_folder",
     "apply_to_large_file",
@@ -62,70 +59,6 @@ def is_large(data: str, output: str) -> bool:
     from grapefill.files.text.parts import can_be_cut
 
     return can_be_cut(path)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Some rows of a file, as `Plan.prepare` reads them."""
-
-    frame: Any
-    name: str
-
-    def where(self, row: int) -> str:
-        return f"row {row + 1} of a part"
-
-
-@dataclass(frozen=True)
-class RowFiller:
-    """Fills some rows of a Parquet file; every other cell stays as it was.
-
-    Parameters
-    ----------
-    imputer : GrapeImputer
-        The model.
-    plan : Plan
-        Levels and bounds of columns.
-    na : tuple of str
-        Marks for missing cells.
-    name : str
-        What to call the file in a message.
-    tally : Tally or None
-        Where holes are counted, if they are.
-    """
-
-    imputer: GrapeImputer
-    plan: Plan
-    na: tuple[str, ...]
-    name: str
-    tally: Tally | None = None
-
-    def __call__(self, rows: Any) -> Any:
-        """Return a pyarrow table filled."""
-        from grapefill.cli.columns import fill_rows, select_columns
-        from grapefill.files.arrow_files import with_changes, without_marks
-        from grapefill.files.changes import Changes
-
-        frame = without_marks(rows, self.na)
-        table = select_columns(self.imputer, self.plan.prepare(_Part(frame, self.name)), self.name)
-        filled = fill_rows(self.imputer, self.plan, table)
-        if self.tally is not None:
-            self.tally.add(frame, filled)
-        changes = Changes.between(frame, filled, erase=False, name=self.name)
-        return with_changes(rows, changes, self.name)
-
-
-@dataclass(frozen=True)
-class FillerMaker:
-    """Makes a `RowFiller` for every file; can be sent to other processes."""
-
-    imputer: GrapeImputer
-    plan: Plan
-    na: tuple[str, ...]
-    tally: Tally | None = None
-
-    def __call__(self, path: Path) -> RowFiller:
-        """Return what fills the rows of a file."""
-        return RowFiller(self.imputer, self.plan, self.na, repr(str(path)), self.tally)
 
 
 @dataclass
@@ -234,12 +167,13 @@ def apply_to_folder(
         Does the files that are left, given a maker of fillers and a callback for rows; one after
         the other in this process when None.
     """
+    from grapefill.cli.rule_notes import RuleNotes
     from grapefill.cli.summary import Tally, result_lines
 
     run.start()
     todo = run.todo()
     # What other processes fill is not counted.
-    tally = Tally() if work is None else None
+    tally, notes = (Tally(), RuleNotes(terminal)) if work is None else (None, None)
     if run.resumed:
         are = "file is" if len(todo) == 1 else "files are"
         terminal.note(f"Going on with the run that was cut off; {len(todo):,} {are} left.")
@@ -251,8 +185,10 @@ def apply_to_folder(
             done.rows += rows
             _move(bar, done, total)
 
-        (work or _one_by_one)(todo, FillerMaker(imputer, plan, na, tally), count)
+        (work or _one_by_one)(todo, FillerMaker(imputer, plan, na, tally, notes), count)
     run.finish()
+    if notes is not None:
+        notes.tell()
     if tally is not None and todo:
         terminal.show(*result_lines(imputer, tally))
     terminal.show(*done.lines(str(run.target), done_before=len(run.jobs) - len(todo)))
@@ -280,11 +216,12 @@ def apply_to_large_file(
     terminal : Terminal
         Where to show progress.
     """
+    from grapefill.cli.rule_notes import RuleNotes
     from grapefill.cli.summary import Tally, result_lines
     from grapefill.files.folder import Job, fill_parquet
     from grapefill.files.text.parts import fill_delimited
 
-    done, tally = Streamed(files=1), Tally()
+    done, tally, notes = Streamed(files=1), Tally(), RuleNotes(terminal, repr(data))
     job = Job(Path(data), Path(output))
     is_parquet = data.lower().endswith((".parquet", ".pq"))
     total = _rows(job) if is_parquet else 0
@@ -295,29 +232,13 @@ def apply_to_large_file(
             _move(bar, done, total)
 
         if is_parquet:
-            filler = RowFiller(imputer, plan, options.na, repr(data), tally)
+            filler = RowFiller(imputer, plan, options.na, repr(data), tally, notes)
             fill_parquet(job, filler, on_rows=count)
         else:
-            text_filler = _TextFiller(imputer, plan, tally)
+            text_filler = TextFiller(imputer, plan, tally, notes)
             fill_delimited(data, output, text_filler, options, on_rows=count)
+    notes.tell()
     terminal.show(*result_lines(imputer, tally), *done.lines(output))
-
-
-@dataclass(frozen=True)
-class _TextFiller:
-    """Fills some rows of a text."""
-
-    imputer: GrapeImputer
-    plan: Plan
-    tally: Tally
-
-    def __call__(self, part: TableFile) -> Any:
-        from grapefill.cli.columns import fill_rows, select_columns
-
-        table = select_columns(self.imputer, self.plan.prepare(part), part.name)
-        filled = fill_rows(self.imputer, self.plan, table)
-        self.tally.add(part.frame, filled)
-        return filled
 
 
 def _one_by_one(jobs: list[Job], filler: FillerMaker, count: Callable[[int], None]) -> None:
@@ -357,11 +278,13 @@ def open_source(data: str, columns: Columns, reading: Reading) -> tuple[BatchSou
     from grapefill.cli.columns import Plan
     from grapefill.cli.work import check_reading
     from grapefill.files.batches import MappedSource, ParquetSource, parquet_files
+    from grapefill.files.orders import warn_of_unknown_orders
 
     check_reading(reading, "parquet")
     source = ParquetSource(parquet_files(data), repr(data))
     assert source.schema is not None
-    plan = Plan.make(columns, _Part(source.schema.empty_table(), source.name))
+    plan = Plan.make(columns, Part(source.schema.empty_table(), source.name))
+    warn_of_unknown_orders(source.unordered - plan.levels.keys(), source.name)
     return MappedSource(source, _Preparer(plan, reading.na, source.name)), plan
 
 
@@ -376,7 +299,7 @@ class _Preparer:
     def __call__(self, rows: Any) -> Any:
         from grapefill.files.arrow_files import without_marks
 
-        return self.plan.prepare(_Part(without_marks(rows, self.na), self.name))
+        return self.plan.prepare(Part(without_marks(rows, self.na), self.name))
 
 
 def peak_megabytes() -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from grapefill.cli.columns import listed
+from grapefill.cli.names import listed
 from grapefill.evaluate.text import counted
 from grapefill.files.changes import find_missing
 from grapefill.lines import shorten

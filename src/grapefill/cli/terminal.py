@@ -58,7 +58,8 @@ PHRASES = {
     "Use GrapeRegressor to predict numbers, or pass the classes as text.": (
         "Add --task regression to predict numbers, or --text NAME to predict texts."
     ),
-    "rules names the column": "--rule names the column",
+    "What sample draws moves by": "What --draws writes moves by",
+    "can obey its constraints": "is within --bounds",
     "Input X contains infinity": "The table contains infinity",
     "by NaN if they stand for missing cells": "by empty cells if they stand for missing ones",
     "Choose one as load(path, device=...).": "Choose one with --device.",
@@ -73,6 +74,9 @@ QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 NAMED = re.compile(rf"{QUOTED} \(")
 # Where a message names a text for missing cells, as Python writes it.
 MARK = re.compile(rf"([Nn])ame (?:it|the text) as a mark for missing, na={QUOTED},")
+# Where a message names a parameter for columns, and the option for them.
+ASKED_OF_COLUMNS = {"constraints": "--bounds", "rules": "--rule", "delta": "--delta"}
+ASKED = re.compile(rf"(?<![\w-])({'|'.join(ASKED_OF_COLUMNS)})(?= (?:names the|of) column\b)")
 # Where a message names the field of a class.
 SETTING = re.compile(r"\b(?:Network|Training|Forest|Factor)Config\.(?=\w)")
 # Where a message says in which line, and in how many cells; other draws of a table have others.
@@ -94,6 +98,7 @@ def in_words_of_the_command_line(message: str) -> str:
             "use one of them."
         )
     message = MARK.sub(_na_option, message)
+    message = ASKED.sub(lambda match: ASKED_OF_COLUMNS[match[1]], message)
     return SETTING.sub("--set ", message).rstrip()
 
 
@@ -141,6 +146,7 @@ class Terminal:
         self._consoles: dict[str, Console] = {}
         self._said: set[str] = set()
         self._file: str | None = None
+        self._listener: Callable[[Warning | str], bool] | None = None
 
     @classmethod
     def current(cls, *, quiet: bool = False) -> Terminal:
@@ -229,8 +235,25 @@ class Terminal:
         """Whether a note with all of some words in it was shown."""
         return any(all(word in message for word in words) for message in self._said)
 
+    @contextlib.contextmanager
+    def hearing(self, listener: Callable[[Warning | str], bool]) -> Iterator[None]:
+        """Let somebody hear warnings inside first, who returns which of them are not to be shown.
+
+        Parameters
+        ----------
+        listener : callable
+            Takes a warning and returns whether it has been dealt with.
+        """
+        before, self._listener = self._listener, listener
+        try:
+            yield
+        finally:
+            self._listener = before
+
     def show_warning(self, message: Warning | str, category: type[Warning], *_: object) -> None:
         """Show a warning of ours; those of other packages are for programmers."""
+        if self._listener is not None and self._listener(message):
+            return
         if issubclass(category, GrapefillWarning):
             self.note(str(message))
 

@@ -164,6 +164,8 @@ def train(
     terminal: Terminal,
     fit: Callable[[list[Any]], Estimator],
     checkpoint: CheckpointFile | None = None,
+    *,
+    result: str = "what is filled in",
 ) -> Estimator:
     """Fit an estimator; after Ctrl-C, ask whether what was learned so far is to be used.
 
@@ -175,6 +177,8 @@ def train(
         Takes the callbacks of an estimator and returns it fitted.
     checkpoint : CheckpointFile or None
         Where the state of training is kept.
+    result : str
+        What the training is for, as notes call it.
 
     Raises
     ------
@@ -191,7 +195,7 @@ def train(
     if history.stopped == "time limit":
         terminal.note(
             f"--time-limit ended the training after {counted(len(history.step), 'step')}. With "
-            "more time, what is filled in would be closer."
+            f"more time, {result} would be closer."
         )
     if history.stopped != "interrupted":
         return estimator

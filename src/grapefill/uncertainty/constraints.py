@@ -16,6 +16,7 @@ from grapefill.table.column import Column
 from grapefill.table.grain import NANOSECONDS
 from grapefill.table.kinds import Form, Kind
 from grapefill.table.text import storable_label
+from grapefill.uncertainty.broken import BrokenRules
 from grapefill.uncertainty.limits import Limits, read_limits
 from grapefill.uncertainty.rules import Broken, Columns, Rule, read_rule, repair
 from grapefill.uncertainty.shifts import shifted, warn_of_rounding
@@ -87,21 +88,19 @@ class Constraints:
                 f"columns are {listed}."
             )
         column = self.schema.columns[places[label]]
-        number = column.family == "number" and column.categories is None
-        if asked_by == "rules":
-            number |= column.family in ("datetime", "duration") and column.categories is None
         if column.empty and asked_by == "rules":
             raise ConfigError(
                 f"rules names the column {label!r}, which has no value in the table at fit. Leave "
                 "the rule out."
             )
-        if not number or column.kind is Kind.PASSTHROUGH:
-            hint = ""
+        # Nothing tells what a column without a value would hold.
+        if not (column.empty or is_filled_number(column, or_time=asked_by == "rules")):
+            hint = "Leave the rule out." if asked_by == "rules" else "Leave it out."
             if column.family == "datetime" and asked_by == "constraints":
-                hint = " Compare dates of a row by rules, such as 'end >= start'."
+                hint = "Compare dates of a row by rules, such as 'end >= start'."
             raise ConfigError(
                 f"{asked_by} names the column {label!r}, which does not hold numbers that are "
-                f"filled in.{hint}"
+                f"filled in. {hint}"
             )
         return places[label]
 
@@ -277,14 +276,8 @@ class Constraints:
         if not rows.size or self._has_warned:
             return
         self._has_warned = True
-        texts = ", ".join(dict.fromkeys(repr(rule.text) for rule in self.rules))
-        filled = int((~broken.by_observed[rows]).sum())
-        shown = ", ".join(map(str, rows[:5].tolist())) + (", ..." if rows.size > 5 else "")
-        warn(
-            f"{rows.size} rows break the rules {texts} and stay so: the observed cells of "
-            f"{rows.size - filled} do, and in {filled} no allowed value could be filled in that "
-            f"does not. Rows {shown}."
-        )
+        texts = list(dict.fromkeys(rule.text for rule in self.rules))
+        warn(BrokenRules(texts, rows.tolist(), int(broken.by_observed[rows].sum())))
 
     def _from_origins(self, rule: Rule) -> Rule:
         """Return a rule about numbers that are counted from the origins of their columns."""
@@ -298,6 +291,12 @@ class Constraints:
             # Other numbers than those of the rule, and whole ones, which are added exactly.
             rule = replace(rule, written=None)
         return replace(rule, constant=float(constant))
+
+
+def is_filled_number(column: Column, *, or_time: bool = False) -> bool:
+    """Whether the holes of a column are filled with numbers, or perhaps with times."""
+    families = ("number", "datetime", "duration") if or_time else ("number",)
+    return column.imputable and column.family in families and column.categories is None
 
 
 def _tiny(column: Column, limits: Limits) -> float:

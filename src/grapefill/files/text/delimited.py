@@ -59,6 +59,9 @@ class DelimitedFile(TableFile):
         Bytes that are looked at together.
     """
 
+    # Lines of the file before the content, if that is a part of it.
+    lines_before = 0
+
     def __init__(
         self, place: Place, content: bytes, options: ReadOptions, block: int = BLOCK
     ) -> None:
@@ -98,7 +101,7 @@ class DelimitedFile(TableFile):
         for rows in self._rows():
             if row < before + rows.count:
                 start = rows.start + int(rows.starts[(row - before) * rows.columns])
-                return f"line {self.tokenizer.line_of(start)}"
+                return f"line {self.lines_before + self.tokenizer.line_of(start)}"
             before += rows.count
         raise IndexError(row)
 

@@ -80,6 +80,8 @@ def fill_delimited(
                 raise InputError(
                     f"{error} (The lines are counted from line {lines:,} of the file.)"
                 ) from error
+            newline = dialect.newline.encode()
+            read.lines_before = lines - header.count(newline)
             filled = fill(read)
             changes = Changes.between(read.frame, filled, erase=False, name=read.name)
             _write(output, read._pieces(changes), again=bool(header))
@@ -88,7 +90,7 @@ def fill_delimited(
                 on_rows(read.frame.num_rows)
             if not number and options.header:
                 header = _first_record(content, dialect)
-            lines += part.count(b"\n")
+            lines += part.count(newline)
     return rows
 
 
