@@ -200,3 +200,14 @@ def test_settings_tell_how_to_repeat_it(facts: Facts) -> None:
     for words in ('"random_state": 7', '"max_steps": 30', '"grapefill"'):
         assert words in facts.settings
     assert "checkpoint" not in facts.settings
+
+
+def test_fills_of_whole_numbers_are_whole() -> None:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"x": random.normal(size=80)})
+    table["n"] = pd.array(np.rint(3 * table["x"] + random.normal(size=80)), dtype="Int64")
+    table.loc[::4, "n"] = pd.NA
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=7).fit(table)
+    column = next(each for each in collect(imputer, table, title="").columns if each.name == "n")
+    expected = imputer.transform(table)["n"][::4].to_numpy(dtype=float)
+    np.testing.assert_array_equal(column.filled + column.column.origin, expected)

@@ -40,6 +40,7 @@ def moments(hours: float) -> Any:
         (moments(0.01), ["18:44:05", "18:44:23", "18:44:41"]),
         (np.repeat(START, 20), ["2022-04-11"]),
         (np.arange(50) * 10**12, ["0", "2.45e+13", "4.9e+13"]),
+        (np.arange(50) % 4, ["0", "1.5", "3"]),
         (np.linspace(0, 1e-7, 50), ["0", "5e-08", "1e-07"]),
         (pd.to_timedelta(np.arange(49), unit="h"), ["0 seconds", "1 days", "2 days"]),
         (pd.to_timedelta([-90, 0, 90] * 9, unit="min"), ["-1.5 hours", "0 seconds", "1.5 hours"]),

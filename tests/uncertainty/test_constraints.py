@@ -203,6 +203,19 @@ class TestRules:
         # A single hole is known.
         np.testing.assert_allclose(lower["r"][1::3], 100 - table["p"][1::3] - table["q"][1::3])
 
+    def test_rules_hold_in_intervals_whatever_others_would_turn_round(self, quick):
+        random = np.random.default_rng(0)
+        table = pd.DataFrame(100 * random.dirichlet([3, 2, 1], 90), columns=["p", "q", "r"])
+        table["start"] = random.normal(size=90)
+        table["end"] = table["start"] + random.exponential(0.3, 90)
+        table.loc[::3, ["p", "q", "end"]] = np.nan
+        rules = ["p + q + r == 100", "end >= start"]
+        imputer = GrapeImputer("fast", settings=quick, rules=rules, random_state=0).fit(table)
+        lower, upper = imputer.interval(table, 0.95)
+        assert (lower["p"] < upper["p"])[::3].any()
+        assert (lower["end"] >= table["start"]).all()
+        assert (upper["end"] >= lower["end"]).all()
+
     def test_numbers_and_times(self, quick):
         table = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02"]), "n": [1.0, 2.0]})
         table["other"] = table["day"]

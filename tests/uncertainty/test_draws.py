@@ -174,7 +174,7 @@ def test_a_column_without_holes_at_fit_is_drawn_too(quick):
 
 def test_many_columns_are_drawn_from_factors(quick):
     random = np.random.default_rng(0)
-    X = random.normal(size=(60, 3)) @ random.normal(size=(3, 120))
+    X = random.normal(size=(60, 3)) @ random.normal(size=(3, 220))
     X += 0.3 * random.normal(size=X.shape)
     holed = np.where(random.random(X.shape) < 0.2, np.nan, X)
     imputer = GrapeImputer("fast", settings=quick | {"rounds": 0}, random_state=0).fit(holed)
@@ -185,6 +185,18 @@ def test_many_columns_are_drawn_from_factors(quick):
     hidden = np.isnan(holed)
     assert (one[hidden] != other[hidden]).mean() > 0.9
     assert np.abs(one - X)[hidden].mean() < np.abs(X)[hidden].mean()
+
+
+def test_a_column_tells_another_in_a_table_of_many_columns(quick):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 120))
+    X[:, 1] = X[:, 0] + 0.3 * random.normal(size=200)
+    holed = X.copy()
+    holed[random.random(200) < 0.4, 1] = np.nan
+    imputer = GrapeImputer("fast", settings=quick | {"rounds": 0}, random_state=0).fit(holed)
+    drawn = imputer.sample(holed, 3, random_state=0)
+    slopes = [np.polyfit(each[:, 0], each[:, 1], 1)[0] for each in drawn]
+    assert 0.85 < np.mean(slopes) < 1.1
 
 
 def test_learning_draws_again_gives_the_same(imputer, holed):

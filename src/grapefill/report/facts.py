@@ -15,6 +15,7 @@ from grapefill.errors import ConfigError
 from grapefill.table import Kind, Table
 from grapefill.table.text import describe_error
 from grapefill.training.parameters import to_plain
+from grapefill.uncertainty.limits import Limits
 
 if TYPE_CHECKING:
     from grapefill.imputer import GrapeImputer
@@ -240,6 +241,9 @@ def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
     if model is not None and holes.any():
         guess = model.predict(numbers)
         filled = np.where(holes, guess.value, numbers)
+        for at in model.features.continuous:
+            limits, mine = Limits.of(schema.columns[schema.features[at]]), holes[:, at]
+            filled[mine, at] = limits.project(filled[mine, at])
         spread = spread if guess.spread is None else guess.spread
         chances = guess.chances
     columns = []

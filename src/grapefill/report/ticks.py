@@ -41,7 +41,14 @@ def name_ticks(column: ColumnFacts, numbers: FloatArray) -> tuple[FloatArray, li
     elif values.dtype.kind == "m":
         words = column.words(numbers)
     else:
-        words = [_short(value) for value in values.tolist()]
+        origin = column.column.origin
+        # Between whole numbers, where means are, decoded ones would be beside their places.
+        words = [
+            _short(value)
+            if isinstance(value, str) or float(number).is_integer()
+            else f"{number + origin:.4g}"
+            for value, number in zip(values.tolist(), numbers.tolist(), strict=True)
+        ]
     first = {word: at for at, word in reversed(list(enumerate(words)))}
     kept = sorted(first.values())
     return numbers[kept], [words[at] for at in kept]

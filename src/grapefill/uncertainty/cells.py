@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Rows whose beliefs are worked out together: about 50 MB.
-BLOCK = 4_096
+# Rows whose beliefs are worked out together, and their cells: about 50 MB.
+BLOCK, BLOCK_CELLS = 4_096, 163_840
 # The coverage by which rows are told apart of which little is known.
 USUAL = 0.9
 
@@ -384,7 +384,11 @@ class Distribution(dict[Any, ColumnDistribution]):
 
 def pieces(parts: Sequence[Part]) -> list[Part]:
     """Return parts of so many rows that beliefs about them are worked out together."""
-    return [piece for part in parts for piece in part.pieces(BLOCK)]
+    found: list[Part] = []
+    for part in parts:
+        most = BLOCK_CELLS // max(1, part.numbers.shape[1])
+        found += part.pieces(max(1, min(BLOCK, most)))
+    return found
 
 
 def by_feature(

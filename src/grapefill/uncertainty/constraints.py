@@ -174,24 +174,36 @@ class Constraints:
     ) -> tuple[dict[int, Fill], dict[int, Fill]]:
         """Return the ends of intervals as values of their columns that obey everything.
 
-        Where the rules would turn an interval of a row round they are not applied to that row:
-        cells that make up for each other are not all at their lower ends at once.
+        Where the rules would turn an interval of a row round they are not applied to the cells of
+        that row that they tie together: cells that make up for each other are not all at their
+        lower ends at once.
         """
         ends = [self._within(lower, side=-1), self._within(upper, side=1)]
         if self.rules:
             moved = [dict(each) for each in ends]
             for numbers, each in zip((lower, upper), moved, strict=True):
                 self._obey(table, encoded, numbers, each)
-            turned = np.zeros(table.n_rows, dtype=bool)
-            for j, (rows, _) in lower.items():
+            group = self._groups()
+            turned = np.zeros((table.n_rows, max(group.values(), default=0) + 1), dtype=bool)
+            ruled = {j: rows for j, (rows, _) in lower.items() if j in group}
+            for j, rows in ruled.items():
                 low, high = moved[0][j], moved[1][j]
                 # Rounding may turn the ends of a value that is known.
-                turned[rows[low - high > 1e-9 * (np.abs(low) + np.abs(high))]] = True
+                around = low - high > 1e-9 * (np.abs(low) + np.abs(high))
+                turned[rows[around], group[j]] = True
                 moved[0][j], moved[1][j] = np.minimum(low, high), np.maximum(low, high)
             for before, after in zip(ends, moved, strict=True):
-                for j, (rows, _) in lower.items():
-                    before[j] = np.where(turned[rows], before[j], after[j])
+                for j, rows in ruled.items():
+                    before[j] = np.where(turned[rows, group[j]], before[j], after[j])
         return self._decoded(lower, ends[0]), self._decoded(upper, ends[1])
+
+    def _groups(self) -> dict[int, int]:
+        """Return a number for every column of a rule, one and the same for those tied together."""
+        group = {j: at for at, j in enumerate(sorted(set(self.columns.values())))}
+        for rule in self.rules:
+            tied = {group[self.columns[name]] for name in rule.weights}
+            group = {j: min(tied) if mine in tied else mine for j, mine in group.items()}
+        return group
 
     def empty_value(self, j: int) -> float:
         """Return what fills a column of numbers that had no value at fit: 0 if that is allowed."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from grapefill.training.model import GrapeModel
 
 # Tables with more columns are drawn from factors.
-MOST_COLUMNS = 100
+MOST_COLUMNS = 200
 # Values of a column that are kept, and the share of its cells below which they count as repeated.
 MOST_VALUES = 2_000
 REPEATED = 0.2

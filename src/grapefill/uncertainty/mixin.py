@@ -88,7 +88,8 @@ class UncertaintyMixin:
         X : array, list of lists, pandas DataFrame, polars DataFrame or pyarrow Table
             A table with the columns seen in fit, as a rule the one at fit.
         n_imputations : int, default=20
-            How many tables to draw.
+            How many tables to draw. Coefficients are drawn 20 times, and more tables go through
+            them again: what is pooled from 100 of them is not more certain than from 20.
         random_state : int, Generator, RandomState or None, default=None
             Pass an int, or a new generator of the same seed, for the same draws at every call.
             They belong to the positions of rows: a row gets the same draws whichever rows follow
