@@ -220,3 +220,14 @@ class TestConfig:
     def test_wrong_ones_are_refused(self, wrong: dict[str, int]) -> None:
         with pytest.raises(ConfigError, match=next(iter(wrong))):
             FactorConfig(**wrong)
+
+
+@pytest.mark.parametrize("columns", [120, 220, 400])
+def test_a_row_is_predicted_alike_among_others_and_alone(columns):
+    random = np.random.default_rng(0)
+    numbers = random.normal(size=(150, 3)) @ random.normal(size=(3, columns))
+    numbers[random.random(numbers.shape) < 0.2] = np.nan
+    factors = Factors.fit(numbers, np.arange(columns), rank=10)
+    whole = factors.predict(numbers)
+    for rows in (slice(0, 10), slice(3, 4), slice(71, 149)):
+        np.testing.assert_array_equal(factors.predict(numbers[rows]), whole[rows])

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from grapefill.table.arrays import FloatArray
@@ -113,9 +115,11 @@ class Factors:
             numbers = scaled[rows][:, self.columns]
             known = ~np.isnan(numbers)
             rest = np.where(known, numbers - self.center, 0.0)
-            system, right = _systems(rest, known.astype(np.float64), self.loadings, self.noise)
+            system, right = _systems(
+                rest, known.astype(np.float64), self.loadings, self.noise, product=_row_by_row
+            )
             mean = np.linalg.solve(system, right[..., None])[..., 0]
-            predicted[rows] = mean @ self.loadings.T + self.center
+            predicted[rows] = _row_by_row(mean, self.loadings.T) + self.center
         return predicted
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -154,13 +158,24 @@ def _first_loadings(rest: FloatArray, rank: int) -> FloatArray:
 
 
 def _systems(
-    rest: FloatArray, known: FloatArray, loadings: FloatArray, noise: FloatArray
+    rest: FloatArray,
+    known: FloatArray,
+    loadings: FloatArray,
+    noise: FloatArray,
+    *,
+    product: Callable[[FloatArray, FloatArray], FloatArray] = np.matmul,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the linear systems, left and right sides, whose solutions are the rows' factors."""
     columns, rank = loadings.shape
     certain = loadings / noise[:, None]
     pairs = (certain[:, :, None] * loadings[:, None, :]).reshape(columns, -1)
-    return (known @ pairs).reshape(-1, rank, rank) + np.eye(rank), rest @ certain
+    return product(known, pairs).reshape(-1, rank, rank) + np.eye(rank), product(rest, certain)
+
+
+def _row_by_row(rows: npt.NDArray[np.floating[Any]], matrix: FloatArray) -> FloatArray:
+    """Return the product of every row with a matrix, rounded as if the row were alone."""
+    product: FloatArray = np.matmul(rows[:, None, :], matrix)[:, 0]
+    return product
 
 
 def _posterior(
