@@ -103,19 +103,19 @@ def test_the_variance_of_what_is_left_over_is_uncertain_too():
 
 def test_draws_of_wide_tables_know_how_little_is_known_of_a_row():
     random = np.random.default_rng(0)
-    table = random.normal(size=(150, 4)) @ random.normal(size=(4, 104))
+    table = random.normal(size=(150, 4)) @ random.normal(size=(4, 204))
     table += 0.5 * random.normal(size=table.shape)
     holed = np.where(random.random(table.shape) < 0.3, np.nan, table)
     imputer = fitted(holed, max_steps=40)
     holed[:20] = np.nan
-    drawn = np.stack(imputer.sample(holed, 10, random_state=0))[:, :20].reshape(-1, 104)
+    drawn = np.stack(imputer.sample(holed, 10, random_state=0))[:, :20].reshape(-1, 204)
     assert 0.8 < np.median(drawn.std(axis=0) / table.std(axis=0)) < 1.25
 
 
 def test_rare_columns_of_wide_tables_vary(monkeypatch):
     monkeypatch.setattr("grapefill.uncertainty.wide.FACTOR_ROWS", 50)
     random = np.random.default_rng(0)
-    table = random.normal(size=(300, 3)) @ random.normal(size=(3, 105))
+    table = random.normal(size=(300, 3)) @ random.normal(size=(3, 205))
     table[30:, 0] = np.nan
     drawn = np.stack(fitted(table).sample(table, 5, random_state=0))[:, 30:, 0]
     assert np.median(drawn.std(axis=0)) > 1e-6

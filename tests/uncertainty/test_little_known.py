@@ -66,7 +66,7 @@ def test_an_empty_row_may_be_of_either_group(fitted):
 def test_rows_do_not_depend_on_each_other(fitted, sparse, monkeypatch):
     _, holed = sparse
     whole = fitted.interval(holed, 0.9)
-    monkeypatch.setattr(cells, "BLOCK", 7)
+    monkeypatch.setattr(cells, "BLOCK", 50)
     for one, other in zip(whole, fitted.interval(holed, 0.9), strict=True):
         pd.testing.assert_frame_equal(one, other, check_exact=True)
     some = fitted.interval(holed[5:9], 0.9)
