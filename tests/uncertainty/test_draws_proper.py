@@ -74,7 +74,7 @@ def test_coefficients_of_categories_differ_as_much_as_their_likelihood_leaves_op
     inputs = np.column_stack([np.ones(800), random.normal(size=800)])
     codes = random.integers(3, size=800).astype(float)
     fit = fit_logistic(inputs, codes, 3)
-    again = fit.reweighted(inputs, random.exponential(size=(800, 4_000)))
+    again = fit.reweighted(inputs, random.exponential(size=(800, 4_000)), random)
     # Of three equally frequent categories, log odds have a variance of 6 over the rows.
     np.testing.assert_allclose(again.var(axis=0), 6 / 800, rtol=0.15)
 
@@ -200,3 +200,16 @@ def test_cells_of_another_cluster_are_not_alike():
     assert sorted(set(chosen)) == [47, 48, 49]
     # However far off the closest one is, there is one.
     assert set(choose_alike(levels, np.full(1_000, 0.45), chance, within=0.1)) <= set(range(50))
+
+
+def test_predictions_that_cannot_be_told_apart_are_alike():
+    levels = np.arange(100.0)
+    chance = np.linspace(0, 1, 1_000, endpoint=False)
+    few = choose_alike(levels, np.full(1_000, 50.2), chance, within=9.0)
+    assert set(few) == set(range(48, 53))
+    more = choose_alike(levels, np.full(1_000, 50.2), chance, within=9.0, blur=20.0)
+    assert set(more) == set(range(30, 71))
+    # Each as often as the others.
+    assert np.ptp(np.bincount(more)[30:]) <= 1
+    same = choose_alike(levels, np.full(1_000, 50.2), chance, within=9.0, blur=0.5)
+    np.testing.assert_array_equal(same, few)

@@ -25,10 +25,11 @@ def rows():
 
 def test_numbers(rows):
     inputs, target, weights = rows
-    fit = fit_linear(inputs, target, np.random.default_rng(0))
-    np.testing.assert_allclose(fit.reweighted(inputs, np.ones((2_000, 1))), [fit.best])
+    random = np.random.default_rng(0)
+    fit = fit_linear(inputs, target, random)
+    np.testing.assert_allclose(fit.reweighted(inputs, np.ones((2_000, 1)), random), [fit.best])
     together = np.column_stack([inputs, target])
-    for found, weight in zip(fit.reweighted(inputs, weights), weights.T, strict=True):
+    for found, weight in zip(fit.reweighted(inputs, weights, random), weights.T, strict=True):
         exact = solve_products(together.T @ (together * weight[:, None]), 2_000)
         assert np.abs(found - exact).max() < 0.1 * np.abs(exact - fit.best).max()
 
@@ -37,7 +38,8 @@ def test_categories(rows):
     inputs, target, weights = rows
     codes = (target > 0).astype(float)
     fit = fit_logistic(inputs, codes, 2)
-    for found, weight in zip(fit.reweighted(inputs, weights), weights.T, strict=True):
+    random = np.random.default_rng(0)
+    for found, weight in zip(fit.reweighted(inputs, weights, random), weights.T, strict=True):
 
         def loss(beta, weight=weight):
             log_odds = inputs @ beta

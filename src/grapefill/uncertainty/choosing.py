@@ -66,6 +66,7 @@ def choose_alike(
     chance: FloatArray,
     *,
     within: float | None = None,
+    blur: float = 0.0,
 ) -> IntArray:
     """Choose an observed cell of about the same prediction, by a number from 0 to 1.
 
@@ -81,6 +82,9 @@ def choose_alike(
     within : float or None
         By how much predictions of cells may differ, unless none is closer. Then only a few are
         alike; without, more are, however much theirs differ.
+    blur : float
+        With `within`, by how much predictions may differ that cannot be told apart: all cells that
+        are so close to the closest one are alike, too.
     """
     few = within is not None
     alike = FEWEST_ALIKE if few else max(FEWEST_ALIKE, round(ALIKE * levels.size))
@@ -98,6 +102,9 @@ def choose_alike(
         low = np.searchsorted(levels, np.minimum(predicted - off, closer), "left")
         high = np.searchsorted(levels, np.maximum(predicted + off, closer), "right")
         low, high = np.maximum(first, low), np.minimum(first + count, high)
+        if blur:
+            low = np.minimum(low, np.searchsorted(levels, closer - blur, "left"))
+            high = np.maximum(high, np.searchsorted(levels, closer + blur, "right"))
         first, count = low, high - low
     chosen: IntArray = first + (chance * count).astype(np.int64)
     return chosen

@@ -78,6 +78,9 @@ class ColumnDraws:
         The only numbers that may be drawn, in order; empty if others may.
     bends : tuple of Bend
         What becomes of numbers near the low end and near the high one.
+    blur : float
+        Where values of observed cells are drawn, which difference of two predictions tells nothing,
+        in units of how far predictions are off.
     """
 
     inputs: IntArray
@@ -93,6 +96,7 @@ class ColumnDraws:
     sharpness: float = 1.0
     values: FloatArray = field(default_factory=lambda: np.empty(0))
     bends: tuple[Bend, Bend] = (Bend(), Bend())
+    blur: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,7 @@ class Joint:
                 f"{j}.low_bend": np.stack(column.bends[0]),
                 f"{j}.high_bend": np.stack(column.bends[1]),
                 f"{j}.settings": np.array(
-                    [column.linear, column.low, column.high, column.sharpness]
+                    [column.linear, column.low, column.high, column.sharpness, column.blur]
                 ),
                 f"{j}.trust": np.array(astuple(column.trust)),
             }
@@ -236,10 +240,13 @@ class Joint:
                 raise ValueError("the spreads of a regression do not fit its coefficients")
             if not np.isfinite(coefficients).all() or not np.isfinite(pool).all():
                 raise ValueError("not all numbers of a regression are finite")
-            # Models that were saved before say nothing about sharpness.
-            linear, low, high, sharpness = (*mine["settings"].tolist(), 1.0)[:4]
+            # Models that were saved before say nothing about the last of them.
+            settings = mine["settings"].tolist()
+            linear, low, high, sharpness, blur = settings + [1.0, 0.0][len(settings) - 3 :]
             if not sharpness >= 1:
                 raise ValueError("how far votes on categories are believed is below 1")
+            if not 0 <= blur < np.inf:
+                raise ValueError("a difference of predictions that tells nothing is no number")
             levels, values = mine["levels"], mine.get("values", np.empty(0))
             if not np.isfinite(values).all() or (np.diff(values) <= 0).any():
                 raise ValueError("the values of a column are not in order")
@@ -260,6 +267,7 @@ class Joint:
                 sharpness,
                 values,
                 _bends(mine),
+                blur,
             )
             columns.append(ColumnDraws(inputs, coefficients, spreads, *way))
         covariance = arrays["covariance"]
@@ -379,10 +387,12 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
         scaled = scaled + more
     donors = not column.linear
     if column.levels.size:
-        within = (
-            usually_off(work.design, cells.feature, column.pool, column.levels) if donors else None
-        )
-        found = column.pool[choose_alike(column.levels, scaled, chance, within=within)]
+        if donors:
+            off = usually_off(work.design, cells.feature, column.pool, column.levels)
+            chosen = choose_alike(column.levels, scaled, chance, within=off, blur=column.blur * off)
+        else:
+            chosen = choose_alike(column.levels, scaled, chance)
+        found = column.pool[chosen]
     else:
         found = column.pool[(chance * column.pool.size).astype(np.int64)]
     if donors:

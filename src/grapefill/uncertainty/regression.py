@@ -1,15 +1,20 @@
 r"""Linear and logistic regression with draws of their coefficients.
 
-A draw from the posterior of :math:`y = X\beta + \varepsilon` under a vague prior is
+A draw from the posterior of :math:`y = X\beta + \varepsilon` is
 
 .. math:: \sigma^2 \sim \frac{RSS}{\chi^2_{n-d}}, \quad
           \beta \sim \mathcal N(\hat\beta, \sigma^2 (X^\top X + \Lambda)^{-1}),
 
-which is what R's mice calls ``norm``. Draws of several regressions that belong together come from
-the Bayesian bootstrap instead (Rubin 1981): each row counts as often as a number :math:`w_i` from
-an exponential distribution says, the same number in all of them. To first order that is
+which is what R's mice calls ``norm``. :math:`\Lambda` is the precision of a prior
+(`grapefill.uncertainty.shrinkage`), and :math:`d` counts coefficients as far as rows tell them.
+Draws of several regressions that belong together come from the Bayesian bootstrap instead (Rubin
+1981): each row counts as often as a number :math:`w_i` from an exponential distribution says, the
+same number in all of them. To first order that is
 
-.. math:: \beta = \hat\beta + (X^\top X + \Lambda)^{-1} X^\top ((w - 1) \circ (y - X\hat\beta)).
+.. math:: \beta = \hat\beta + (X^\top X + \Lambda)^{-1}
+          \left(X^\top ((w - 1) \circ (y - X\hat\beta)) + \sigma \Lambda^{1/2} z\right),
+
+where :math:`z` are standard normal numbers.
 
 So are all draws of a multinomial logit. A normal around the mode of its posterior, as in mice's
 ``polyreg``, is wide where categories are told apart without fail, and would mix them up.
@@ -20,7 +25,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
+
+from grapefill.uncertainty.shrinkage import draw_width, precisions
 
 if TYPE_CHECKING:
     from grapefill.table.arrays import FloatArray
@@ -57,6 +64,10 @@ class Fit(NamedTuple):
         By how much errors are larger than what is left over in rows that were regressed on.
     spread : float
         By how much errors are larger than that, as drawn from the posterior.
+    width : float
+        How wide the prior of the slopes is; see `grapefill.uncertainty.shrinkage`.
+    pulled : ndarray of shape (inputs,) or (0,)
+        Of numbers, the errors of that prior: the standard deviation of what pulls coefficients.
     """
 
     best: FloatArray
@@ -65,9 +76,15 @@ class Fit(NamedTuple):
     roots: tuple[FloatArray, ...]
     grow: float = 1.0
     spread: float = 1.0
+    width: float = np.inf
+    pulled: FloatArray = np.empty(0)
 
-    def reweighted(self, inputs: FloatArray, weights: FloatArray) -> FloatArray:
+    def reweighted(
+        self, inputs: FloatArray, weights: FloatArray, random: np.random.Generator
+    ) -> FloatArray:
         """Return the coefficients if rows count more or less than once, to first order.
+
+        So does the prior: what it pulls by is drawn.
 
         Parameters
         ----------
@@ -75,6 +92,8 @@ class Fit(NamedTuple):
             As in the regression.
         weights : ndarray of shape (rows, draws)
             How often every row counts.
+        random : Generator
+            Source of randomness.
 
         Returns
         -------
@@ -85,6 +104,8 @@ class Fit(NamedTuple):
             return np.repeat(self.best[None], draws, axis=0)
         left = self.grow * self.left.reshape(rows, -1)
         pulls = [inputs.T @ ((weights - 1) * left[:, [at]]) for at in range(left.shape[1])]
+        if self.pulled.any():
+            pulls[0] += self.pulled[:, None] * random.standard_normal((self.pulled.size, draws))
         moved = _solve(self.roots, np.stack(pulls)).transpose(2, 1, 0)
         found: FloatArray = self.best + moved.reshape(draws, *self.best.shape)
         return found
@@ -104,8 +125,25 @@ def _solve_one(root: FloatArray, wanted: FloatArray) -> FloatArray:
     return found
 
 
-def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generator) -> Fit:
-    """Regress a number on inputs, one of which is constant.
+def fit_linear(
+    inputs: FloatArray,
+    target: FloatArray,
+    random: np.random.Generator,
+    *,
+    width: float | None = np.inf,
+) -> Fit:
+    """Regress a number on inputs, the first of which is constant.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (rows, inputs)
+        What is regressed on.
+    target : ndarray of shape (rows,)
+        The number.
+    random : Generator
+        Source of all randomness.
+    width : float or None
+        How wide the prior of the slopes is, None to find that out; infinite is none.
 
     Examples
     --------
@@ -114,20 +152,27 @@ def fit_linear(inputs: FloatArray, target: FloatArray, random: np.random.Generat
     >>> fit.best.round(1).tolist()
     [1.0, 2.0]
     """
-    rows, width = inputs.shape
-    root = _root(inputs.T @ inputs, _ridge(rows, width))
-    best = _solve_one(root, inputs.T @ target)
+    rows, count = inputs.shape
+    products, wanted = inputs.T @ inputs, inputs.T @ target
+    if width is None:
+        width = draw_width(products, wanted, float(target @ target), random)
+    prior = precisions(products, width)
+    root = _root(_raised(products, prior), _ridge(rows, count))
+    best = _solve_one(root, wanted)
     left = target - inputs @ best
-    free = max(1, rows - width)
+    free = max(1.0, rows - count + _held_by(prior, root))
     sigma = np.sqrt(float(np.square(left).sum()) / random.chisquare(free))
-    apart = dtrtrs(root, random.standard_normal(width))[0]
+    apart = dtrtrs(root, random.standard_normal(count))[0]
     grow = min(float(np.sqrt(rows / free)), 2.0) if rows > 2 else 1.0
     size = float(np.sqrt(np.square(left).mean()))
     spread = min(float(sigma) / size, 2.0 * grow) if size > 0 and rows > 2 else 1.0
-    return Fit(best, best + sigma * apart, left, (root,), grow, spread)
+    pulled = grow * size * np.sqrt(prior)
+    return Fit(best, best + sigma * apart, left, (root,), grow, spread, width, pulled)
 
 
-def solve_products(products: FloatArray, rows: int) -> FloatArray:
+def solve_products(
+    products: FloatArray, rows: int, *, width: float = np.inf, errors: FloatArray | None = None
+) -> FloatArray:
     """Return the coefficients in the regression of the last of some inputs on the others.
 
     Parameters
@@ -136,9 +181,30 @@ def solve_products(products: FloatArray, rows: int) -> FloatArray:
         Sums over rows of products of inputs, whatever rows count for.
     rows : int
         How many rows there are.
+    width : float
+        How wide the prior of the slopes is.
+    errors : ndarray of shape (inputs - 1,) or None
+        By what it pulls, as if each slope had been seen once more, off by that.
     """
-    root = _root(products[:-1, :-1], _ridge(rows, products.shape[0] - 1))
-    return _solve_one(root, products[:-1, -1])
+    known, wanted = products[:-1, :-1], products[:-1, -1]
+    prior = precisions(known, width)
+    root = _root(_raised(known, prior), _ridge(rows, prior.size))
+    return _solve_one(root, wanted if errors is None else wanted + np.sqrt(prior) * errors)
+
+
+def _raised(matrix: FloatArray, by: FloatArray) -> FloatArray:
+    """Return a matrix whose diagonal is larger."""
+    found = matrix.copy()
+    found[np.diag_indices_from(found)] += by
+    return found
+
+
+def _held_by(prior: FloatArray, root: FloatArray) -> float:
+    """Return how many coefficients a prior holds, each as far as rows do not tell it."""
+    if not prior.any():
+        return 0.0
+    inverse: FloatArray = dpotri(root)[0]
+    return float(prior @ np.diag(inverse))
 
 
 def fit_logistic(

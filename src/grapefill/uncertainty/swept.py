@@ -45,6 +45,10 @@ LEAST_KNOWN = 0.5
 MOST_SPREAD = 2.0
 # What a regression says of categories is tried on such a part of the cells, fitted to the others.
 PARTS = 3
+# How wide the prior of its coefficients is is found out anew after so many regressions.
+FITS_PER_WIDTH = 5
+# Standard errors by which predictions may differ that are taken to be the same.
+BLUR = 2.0
 # What holes are drawn by.
 LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "shift", "trust")
 
@@ -104,6 +108,7 @@ class SweptColumn:
         if not self.n_categories and not self.as_donors:
             self.values = like.values if like else values_of_list(self.truth)
         self.start: FloatArray | None = None
+        self.fits = 0
         self.drawn = np.empty(0)
         self.fit = Fit(np.empty(0), np.empty(0), np.empty(0), ())
         self.pool, self.levels = np.empty(0), np.empty(0)
@@ -136,7 +141,7 @@ class SweptColumn:
             # Rows that count more or less often keep apart what they all tell apart; a normal
             # around coefficients of which little is known but that they are large does not.
             weights = self.random.exponential(size=(self.known.size, 1))
-            self.drawn = self.fit.reweighted(inputs, weights)[0]
+            self.drawn = self.fit.reweighted(inputs, weights, self.random)[0]
             self.start = self.fit.best
         else:
             self.drawn = self.fit.drawn
@@ -170,7 +175,10 @@ class SweptColumn:
 
     def _fit(self, inputs: FloatArray) -> Fit:
         if not self.n_categories:
-            return fit_linear(inputs, self.target, self.random)
+            # How wide the prior is changes little from one sweep to the next.
+            width = None if self.fits % FITS_PER_WIDTH == 0 else self.fit.width
+            self.fits += 1
+            return fit_linear(inputs, self.target, self.random, width=width)
         return fit_logistic(inputs, self.target, self.n_categories, start=self.start)
 
     def keep(self, weights: FloatArray, products: Sequence[Products]) -> None:
@@ -191,10 +199,18 @@ class SweptColumn:
         mostly_drawn = self.known.size < LEAST_KNOWN * weights.shape[0]
         if self.n_categories or self.trees.are_used or self.as_donors or mostly_drawn:
             inputs = self._read(self.known)
-            drawn = self._fit(inputs).reweighted(inputs, weights[self.known])
+            drawn = self._fit(inputs).reweighted(inputs, weights[self.known], self.random)
         else:
             some = np.append(self.inputs, self.work.design.places[self.feature].start)
-            drawn = np.stack([solve_products(each(some), weights.shape[0]) for each in products])
+            size = float(np.sqrt(np.square(self.rest).mean()))
+            errors = size * self.random.standard_normal((len(products), self.inputs.size))
+            rows, width = weights.shape[0], self.fit.width
+            drawn = np.stack(
+                [
+                    solve_products(each(some), rows, width=width, errors=error)
+                    for each, error in zip(products, errors, strict=True)
+                ]
+            )
         spreads = self._spreads(weights[self.known])
         self.kept.extend(zip(range(len(drawn)), drawn, spreads, strict=True))
 
@@ -243,15 +259,24 @@ class SweptColumn:
                 more, size = self.trust.ask(forest, read)
                 linear = linear + more
             if self.levels.size:
-                within = None
-                if self.as_donors:
-                    within = usually_off(self.work.design, self.feature, self.pool, self.levels)
-                values = self.pool[choose_alike(self.levels, linear, chance, within=within)]
+                values = self.pool[self._choose(linear, chance)]
             else:
                 values = self.random.choice(self.rest, self.holes.size)
             if not self.as_donors:
                 values = self._undo(linear + values * size * (self.fit.spread / self.fit.grow))
         self.work.put(self.feature, self.holes, values)
+
+    def _choose(self, predicted: FloatArray, chance: FloatArray) -> IntArray:
+        """Choose observed cells of about the same prediction."""
+        if not self.as_donors:
+            return choose_alike(self.levels, predicted, chance)
+        off = usually_off(self.work.design, self.feature, self.pool, self.levels)
+        return choose_alike(self.levels, predicted, chance, within=off, blur=self.blur * off)
+
+    @property
+    def blur(self) -> float:
+        """Which difference of two predictions tells nothing, in units of how far these are off."""
+        return BLUR * float(np.sqrt(self.inputs.size / self.known.size))
 
     def redraw_like(self, other: SweptColumn) -> None:
         """Draw the holes of the column by what was learned from other rows of it."""
@@ -294,6 +319,7 @@ class SweptColumn:
             self.trees.sharpness,
             self.values,
             self._bends(),
+            self.blur,
         )
 
     def _bends(self) -> tuple[Bend, Bend]:
