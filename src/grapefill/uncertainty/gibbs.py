@@ -20,8 +20,9 @@ from grapefill.trees.work import threads
 from grapefill.uncertainty.column_trees import KEPT_TREES
 from grapefill.uncertainty.design import Design, choose_rows
 from grapefill.uncertainty.joint import Joint, Work, drawn_from_guess
+from grapefill.uncertainty.relevant import MOST_INPUTS
 from grapefill.uncertainty.start import covariance_of, errors_together
-from grapefill.uncertainty.swept import MOST_INPUTS, SweptColumn
+from grapefill.uncertainty.swept import SweptColumn
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -31,6 +31,7 @@ from grapefill.uncertainty.chance import uniforms
 from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_vote, usually_off
 from grapefill.uncertainty.curves import Curve
 from grapefill.uncertainty.design import closest_of
+from grapefill.uncertainty.groups import Effects
 from grapefill.uncertainty.reach import Bend, Ends, Reach
 from grapefill.uncertainty.regression import category_chances
 from grapefill.uncertainty.remainders import Trust
@@ -81,6 +82,8 @@ class ColumnDraws:
     blur : float
         Where values of observed cells are drawn, which difference of two predictions tells nothing,
         in units of how far predictions are off.
+    groups : tuple of Effects
+        What categories add that are too many to be inputs.
     """
 
     inputs: IntArray
@@ -97,6 +100,7 @@ class ColumnDraws:
     values: FloatArray = field(default_factory=lambda: np.empty(0))
     bends: tuple[Bend, Bend] = (Bend(), Bend())
     blur: float = 0.0
+    groups: tuple[Effects, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -201,6 +205,7 @@ class Joint:
                 ),
                 f"{j}.trust": np.array(astuple(column.trust)),
             }
+            named |= {f"{j}.groups.{each.feature}": each.drawn for each in column.groups}
             if column.forest is not None:
                 parts = column.forest.arrays() | {
                     "columns": np.array(column.forest.columns, dtype=np.int32)
@@ -268,6 +273,7 @@ class Joint:
                 values,
                 _bends(mine),
                 blur,
+                _groups(mine, design.n_categories, coefficients.shape[0]),
             )
             columns.append(ColumnDraws(inputs, coefficients, spreads, *way))
         covariance = arrays["covariance"]
@@ -297,6 +303,21 @@ def _bends(arrays: dict[str, npt.NDArray[Any]]) -> tuple[Bend, Bend]:
             raise ValueError("how draws are bent near an end is not in order")
     low, high = (Bend(*each) for each in found)
     return low, high
+
+
+def _groups(
+    arrays: dict[str, npt.NDArray[Any]], n_categories: tuple[int, ...], draws: int
+) -> tuple[Effects, ...]:
+    """Return what categories add; nothing in models that were saved before."""
+    found = []
+    for name, drawn in starting(arrays, "groups.").items():
+        feature = int(name)
+        if not 0 <= feature < len(n_categories) or drawn.shape != (draws, n_categories[feature]):
+            raise ValueError("the effects of categories do not fit these")
+        if not np.isfinite(drawn).all():
+            raise ValueError("not all effects of categories are finite")
+        found.append(Effects(feature, drawn))
+    return tuple(found)
 
 
 def drawn_from_guess(n_categories: int) -> ColumnDraws:
@@ -380,6 +401,8 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     chance = cells.chance(0)
     which = cells.which(column.coefficients.shape[0])
     scaled = work.linear(column, cells.at, column.coefficients[which])
+    for group in column.groups:
+        scaled = scaled + group.of(work.values[cells.at], which)
     size = np.ones(scaled.size)
     if column.forest is not None:
         read = work.trees_read(column.forest, cells.at)

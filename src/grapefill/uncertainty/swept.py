@@ -14,6 +14,7 @@ import numpy as np
 from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_vote, usually_off
 from grapefill.uncertainty.column_trees import ColumnTrees
 from grapefill.uncertainty.design import closest_of, has_frequent, values_of_list
+from grapefill.uncertainty.groups import Effects, Groups
 from grapefill.uncertainty.joint import ColumnDraws, Work
 from grapefill.uncertainty.reach import Bend, Ends, Reach, reach_of
 from grapefill.uncertainty.regression import (
@@ -23,6 +24,7 @@ from grapefill.uncertainty.regression import (
     fit_logistic,
     solve_products,
 )
+from grapefill.uncertainty.relevant import choose_columns, choose_inputs
 from grapefill.uncertainty.remainders import Trust, what_is_left
 
 if TYPE_CHECKING:
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
     Products = Callable[[IntArray], FloatArray]
     """From some inputs to the sums over rows of their products."""
 
-# A column is regressed on the inputs that it goes along with most, one of many categories on fewer.
-MOST_INPUTS, MOST_INPUTS_OF_MANY = 128, 32
-MANY_CATEGORIES = 10
 # So many remainders are kept of a column.
 MOST_POOL = 2_000
 # Share of a column that is known, from which on draws are kept that look at all of its rows.
@@ -50,7 +49,9 @@ FITS_PER_WIDTH = 5
 # Standard errors by which predictions may differ that are taken to be the same.
 BLUR = 2.0
 # What holes are drawn by.
-LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "shift", "trust")
+LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "shift", "trust", "groups")
+# How often coefficients and effects of groups are worked out by turns in the first regression.
+FIRST_TURNS = 3
 
 
 class SweptColumn:
@@ -92,8 +93,10 @@ class SweptColumn:
         self.truth = work.values[self.known, feature]
         self.target = self.truth if self.n_categories else work.design.scaled(feature, self.truth)
         self.inputs, self.reads, self.as_donors = like.way if like else self._choose_way()
-        # Draws of the coefficients and of the spread, each with its place among those of a sweep.
-        self.kept: list[tuple[int, FloatArray, float]] = []
+        self.groups = Groups(work.design, feature, self.known.size, random)
+        # Draws of the coefficients, of the spread and of effects of groups, each with its place
+        # among those of a sweep.
+        self.kept: list[tuple[int, FloatArray, float, list[FloatArray]]] = []
         self.trees = ColumnTrees(
             work,
             self.known,
@@ -124,8 +127,8 @@ class SweptColumn:
 
     def _choose_way(self) -> tuple[IntArray, tuple[int, ...], bool]:
         return (
-            _choose_inputs(self.work, self.feature, self.known, self.target),
-            _choose_columns(self.work, self.feature, self.known, self.target),
+            choose_inputs(self.work, self.feature, self.known, self.target),
+            choose_columns(self.work, self.feature, self.known, self.target),
             # Where a value makes up much of a column of numbers, observed values are drawn.
             not self.n_categories and has_frequent(self.truth),
         )
@@ -136,6 +139,7 @@ class SweptColumn:
     def regress(self) -> None:
         """Regress the column on the others, and draw the coefficients."""
         inputs = self._read(self.known)
+        first = not self.fit.roots
         self.fit = self._fit(inputs)
         if self.n_categories:
             # Rows that count more or less often keep apart what they all tell apart; a normal
@@ -145,15 +149,35 @@ class SweptColumn:
             self.start = self.fit.best
         else:
             self.drawn = self.fit.drawn
-            first = not self.rest.size
-            self.rest = self.trees.rest = self._left_over(inputs, self.target)
+            if self.groups:
+                self._regroup(inputs, FIRST_TURNS if first else 1)
+            self.rest = self.trees.rest = self._left_over(inputs, self._alone())
             if first and not self.as_donors and not self.values.size:
-                again = inputs @ self.fit.best + self.random.permutation(self.rest)
+                expected = inputs @ self.fit.best + self._common(self.known)
+                again = expected + self.random.permutation(self.rest)
                 redrawn = self.work.design.undo(self.feature, again)
                 # A curved scale may turn a little more into a multiple.
                 if self.may_exceed and self.feature not in self.work.design.curves:
                     self.ends = Ends(reach_of(self.truth, redrawn))
                 self.ends = Ends.of(self.truth, redrawn, self.ends.reach)
+
+    def _regroup(self, inputs: FloatArray, turns: int) -> None:
+        """Draw the effects of groups, and coefficients given these, by turns."""
+        values = self.work.values[self.known]
+        for turn in range(turns):
+            if turn:
+                self.fit = self._fit(inputs)
+                self.drawn = self.fit.drawn
+            error = float(np.square(self.fit.left).mean()) * self.fit.grow**2
+            self.groups.redraw(values, self._alone() - inputs @ self.drawn, error)
+
+    def _common(self, rows: IntArray) -> FloatArray:
+        """Return what groups add in some rows."""
+        return self.groups.of(self.work.values[rows])
+
+    def _alone(self) -> FloatArray:
+        """Return the observed numbers without what groups add."""
+        return self.target - self._common(self.known) if self.groups else self.target
 
     def try_regression(self) -> None:
         """Let the trees hear what regressions say of categories that they have not seen."""
@@ -178,7 +202,7 @@ class SweptColumn:
             # How wide the prior is changes little from one sweep to the next.
             width = None if self.fits % FITS_PER_WIDTH == 0 else self.fit.width
             self.fits += 1
-            return fit_linear(inputs, self.target, self.random, width=width)
+            return fit_linear(inputs, self._alone(), self.random, width=width)
         return fit_logistic(inputs, self.target, self.n_categories, start=self.start)
 
     def keep(self, weights: FloatArray, products: Sequence[Products]) -> None:
@@ -197,22 +221,36 @@ class SweptColumn:
             For every draw, gives sums over rows of products of inputs.
         """
         mostly_drawn = self.known.size < LEAST_KNOWN * weights.shape[0]
-        if self.n_categories or self.trees.are_used or self.as_donors or mostly_drawn:
+        otherwise = self.n_categories or self.trees.are_used or self.as_donors or self.groups
+        if otherwise or mostly_drawn:
             inputs = self._read(self.known)
             drawn = self._fit(inputs).reweighted(inputs, weights[self.known], self.random)
+            effects = self._effects(inputs, drawn)
         else:
-            some = np.append(self.inputs, self.work.design.places[self.feature].start)
-            size = float(np.sqrt(np.square(self.rest).mean()))
-            errors = size * self.random.standard_normal((len(products), self.inputs.size))
-            rows, width = weights.shape[0], self.fit.width
-            drawn = np.stack(
-                [
-                    solve_products(each(some), rows, width=width, errors=error)
-                    for each, error in zip(products, errors, strict=True)
-                ]
-            )
+            drawn = self._regressed_everywhere(products, weights.shape[0])
+            effects = [[]] * len(drawn)
         spreads = self._spreads(weights[self.known])
-        self.kept.extend(zip(range(len(drawn)), drawn, spreads, strict=True))
+        self.kept.extend(zip(range(len(drawn)), drawn, spreads, effects, strict=True))
+
+    def _regressed_everywhere(self, products: Sequence[Products], rows: int) -> FloatArray:
+        """Return coefficients of regressions in all rows, by sums of products of inputs."""
+        some = np.append(self.inputs, self.work.design.places[self.feature].start)
+        size = float(np.sqrt(np.square(self.rest).mean()))
+        errors = size * self.random.standard_normal((len(products), self.inputs.size))
+        return np.stack(
+            [
+                solve_products(each(some), rows, width=self.fit.width, errors=error)
+                for each, error in zip(products, errors, strict=True)
+            ]
+        )
+
+    def _effects(self, inputs: FloatArray, drawn: FloatArray) -> list[list[FloatArray]]:
+        """Draw the effects of all groups for each of some draws of the coefficients."""
+        if not self.groups:
+            return [[]] * len(drawn)
+        values, alone = self.work.values[self.known], self._alone()
+        error = float(np.square(self.rest).mean())
+        return [self.groups.draw(values, alone - inputs @ beta, error) for beta in drawn]
 
     def _spreads(self, weights: FloatArray) -> list[float]:
         """Return by how much what is left over is larger if rows count more or less than once."""
@@ -246,6 +284,8 @@ class SweptColumn:
         forest = self.trees.forest() if self.trees.are_used else None
         read = None if forest is None else self.work.trees_read(forest, self.holes)
         linear = self._read(self.holes) @ self._shifted(self.drawn)
+        if self.groups:
+            linear = linear + self._common(self.holes)
         if self.n_categories:
             values = choose_category(category_chances(linear, self.n_categories), chance)
             if forest is not None and read is not None:
@@ -307,8 +347,8 @@ class SweptColumn:
         kept = sorted(self.kept, key=itemgetter(0))
         return ColumnDraws(
             self.inputs,
-            self._shifted(np.stack([drawn for _, drawn, _ in kept])),
-            np.array([spread for *_, spread in kept]),
+            self._shifted(np.stack([drawn for _, drawn, *_ in kept])),
+            np.array([spread for *_, spread, _ in kept]),
             self.pool,
             self.levels,
             self.trees.forest() if self.trees.are_used else None,
@@ -320,6 +360,10 @@ class SweptColumn:
             self.values,
             self._bends(),
             self.blur,
+            tuple(
+                Effects(group.feature, np.stack([effects[at] for *_, effects in kept]))
+                for at, group in enumerate(self.groups.each)
+            ),
         )
 
     def _bends(self) -> tuple[Bend, Bend]:
@@ -337,7 +381,7 @@ class SweptColumn:
     def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
         """Return what is left over in observed cells, and what was predicted of them."""
         left, seen = self.rest, np.arange(self.rest.size)
-        predicted = self._read(self.known) @ self.fit.best
+        predicted = self._read(self.known) @ self.fit.best + self._common(self.known)
         # Without trees there is nothing to make up for, though there may have been.
         self.shift, self.trust = np.zeros(self.inputs.size), Trust()
         if forest is not None:
@@ -374,7 +418,7 @@ class SweptColumn:
             some = np.flatnonzero(count > 0)
         rows, unseen = rows[some], unseen[some]
         inputs = self._read(self.known[rows])
-        rest = self._left_over(inputs, self.target[rows])
+        rest = self._left_over(inputs, self._alone()[rows])
         votes = forest.votes(self.work.trees_read(forest, self.known[rows]))
         found = what_is_left(rest, inputs, votes, unseen, self.random, entirely=self.as_donors)
         self.shift, self.trust = found.shift, found.trust
@@ -382,39 +426,7 @@ class SweptColumn:
             # Values must not be told apart by how much closer more trees will come.
             mean = (votes * unseen).sum(axis=1) / unseen.sum(axis=1)
             predicted = inputs @ (self.fit.best + self.shift) + self.trust.share * mean
+            predicted = predicted + self._common(self.known[rows])
         else:
             predicted = self.target[rows] - rest + found.predicted
         return found.left, predicted, rows
-
-
-def _strength(inputs: FloatArray, target: FloatArray, n_categories: int) -> FloatArray:
-    """Return how much each input goes along with a column."""
-    part = inputs - inputs.mean(axis=0)
-    size = np.maximum(np.sqrt(np.square(part).sum(axis=0)), 1e-12)
-    wanted = np.eye(n_categories)[target.astype(np.int64)] if n_categories else target[:, None]
-    together: FloatArray = np.abs(part.T @ (wanted - wanted.mean(axis=0))).max(axis=1) / size
-    return together
-
-
-def _choose_inputs(work: Work, feature: int, known: IntArray, target: FloatArray) -> IntArray:
-    """Return the inputs to regress a column on, the constant first."""
-    others = work.design.others(feature)
-    many = work.design.n_categories[feature] > MANY_CATEGORIES
-    most = min(MOST_INPUTS_OF_MANY if many else MOST_INPUTS, max(1, known.size // 4))
-    if others.size <= most:
-        return others
-    strength = _strength(work.inputs[known][:, others], target, work.design.n_categories[feature])
-    strength[0] = np.inf
-    return np.sort(others[np.argsort(-strength, kind="stable")[:most]])
-
-
-def _choose_columns(
-    work: Work, feature: int, known: IntArray, target: FloatArray
-) -> tuple[int, ...]:
-    """Return the columns that the trees of a column read."""
-    others = np.delete(np.arange(work.scaled.shape[1]), feature)
-    if others.size > MOST_INPUTS:
-        read = work.scaled[known][:, others].astype(np.float64)
-        strength = _strength(read, target, work.design.n_categories[feature])
-        others = np.sort(others[np.argsort(-strength, kind="stable")[:MOST_INPUTS]])
-    return tuple(others.tolist())
