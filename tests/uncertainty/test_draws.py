@@ -235,7 +235,9 @@ def test_trees_that_are_dropped_leave_the_regression_as_it_was(holed, imputer, m
         # Wanted at first, and no longer in the end.
         monkeypatch.setattr(ColumnTrees, "signal", lambda trees: 0.0)
         drawn = whole_result(column, low, high)
-        found.append((column.n_categories, np.stack([one for _, one, _ in column.kept]), drawn))
+        found.append(
+            (column.n_categories, np.stack([each.coefficients for each in column.kept]), drawn)
+        )
         return drawn
 
     whole_result = SweptColumn.result
@@ -277,7 +279,7 @@ def test_a_few_imputations_come_from_different_sweeps(holed, imputer, monkeypatc
     def note(column, weights, products):
         before = len(column.kept)
         keep(column, weights, products)
-        first.setdefault(column.feature, []).append(column.kept[before][1])
+        first.setdefault(column.feature, []).append(column.kept[before].coefficients)
 
     monkeypatch.setattr(SweptColumn, "keep", note)
     monkeypatch.setattr(ColumnTrees, "signal", lambda trees: 0.0)
@@ -307,7 +309,7 @@ def test_kept_coefficients_of_all_columns_count_rows_alike(monkeypatch):
         root = np.sqrt(weights[:, [0]])
         target = column.work.scaled[:, column.feature].astype(np.float64)
         expected = np.linalg.lstsq(inputs * root, target * root[:, 0], rcond=None)[0]
-        np.testing.assert_allclose(column.kept[-1][1], expected, atol=1e-3)
+        np.testing.assert_allclose(column.kept[-1].coefficients, expected, atol=1e-3)
         checked.append(weights)
 
     monkeypatch.setattr(SweptColumn, "keep", check)

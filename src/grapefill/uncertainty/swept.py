@@ -6,8 +6,8 @@ are drawn.
 
 from __future__ import annotations
 
-from operator import itemgetter
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,27 @@ LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "shift", "trust", 
 FIRST_TURNS = 3
 
 
+class Kept(NamedTuple):
+    """A draw of what a column is drawn by.
+
+    Parameters
+    ----------
+    place : int
+        Its place among those of a sweep.
+    coefficients : ndarray of shape (inputs,) or (inputs, categories - 1)
+        Those of the regression.
+    spread : float
+        By how much larger than usual is what it leaves over.
+    effects : list of ndarray
+        Those of every group.
+    """
+
+    place: int
+    coefficients: FloatArray
+    spread: float
+    effects: list[FloatArray]
+
+
 class SweptColumn:
     """One column during the sweeps.
 
@@ -94,9 +115,7 @@ class SweptColumn:
         self.target = self.truth if self.n_categories else work.design.scaled(feature, self.truth)
         self.inputs, self.reads, self.as_donors = like.way if like else self._choose_way()
         self.groups = Groups(work.design, feature, self.known.size, random)
-        # Draws of the coefficients, of the spread and of effects of groups, each with its place
-        # among those of a sweep.
-        self.kept: list[tuple[int, FloatArray, float, list[FloatArray]]] = []
+        self.kept: list[Kept] = []
         self.trees = ColumnTrees(
             work,
             self.known,
@@ -230,7 +249,7 @@ class SweptColumn:
             drawn = self._regressed_everywhere(products, weights.shape[0])
             effects = [[]] * len(drawn)
         spreads = self._spreads(weights[self.known])
-        self.kept.extend(zip(range(len(drawn)), drawn, spreads, effects, strict=True))
+        self.kept.extend(map(Kept, range(len(drawn)), drawn, spreads, effects))
 
     def _regressed_everywhere(self, products: Sequence[Products], rows: int) -> FloatArray:
         """Return coefficients of regressions in all rows, by sums of products of inputs."""
@@ -344,11 +363,11 @@ class SweptColumn:
         self.trees.decide()
         self._keep_pool()
         # A few imputations are to come from different sweeps.
-        kept = sorted(self.kept, key=itemgetter(0))
+        kept = sorted(self.kept, key=attrgetter("place"))
         return ColumnDraws(
             self.inputs,
-            self._shifted(np.stack([drawn for _, drawn, *_ in kept])),
-            np.array([spread for *_, spread, _ in kept]),
+            self._shifted(np.stack([each.coefficients for each in kept])),
+            np.array([each.spread for each in kept]),
             self.pool,
             self.levels,
             self.trees.forest() if self.trees.are_used else None,
@@ -361,7 +380,7 @@ class SweptColumn:
             self._bends(),
             self.blur,
             tuple(
-                Effects(group.feature, np.stack([effects[at] for *_, effects in kept]))
+                Effects(group.feature, np.stack([each.effects[at] for each in kept]))
                 for at, group in enumerate(self.groups.each)
             ),
         )
