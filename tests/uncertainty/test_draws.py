@@ -298,7 +298,7 @@ def test_kept_coefficients_of_all_columns_count_rows_alike(monkeypatch):
     settings = {"max_steps": 20, "rounds": 0}
     imputer = GrapeImputer("fast", settings=settings, random_state=0).fit(holed)
     monkeypatch.setattr(ColumnTrees, "signal", lambda trees: 0.0)
-    monkeypatch.setattr(regression, "draw_width", lambda *_: np.inf)
+    monkeypatch.setattr(regression, "draw_widths", lambda *_: np.inf)
     checked = []
     keep = SweptColumn.keep
 

@@ -15,11 +15,11 @@ from grapefill.uncertainty.joint import Joint
 SETTINGS = {"max_steps": 40, "rounds": 1}
 
 
-def _hospitals(seed, *, count=100, rows=15):
+def _hospitals(seed, *, count=100, rows=15, noise=1.0):
     random = np.random.default_rng(seed)
     code = np.repeat(np.arange(count), rows)
     x = random.normal(size=code.size)
-    y = 0.7 * x + random.normal(size=count)[code] + random.normal(size=code.size)
+    y = 0.7 * x + random.normal(size=count)[code] + random.normal(0, noise, code.size)
     complete = pd.DataFrame({"hospital": [f"h{each}" for each in code], "x": x, "y": y})
     table = complete.copy()
     table.loc[random.random(code.size) < 0.4, "y"] = np.nan
@@ -79,7 +79,10 @@ def test_models_keep_effects(hospitals, tmp_path):
         ("2.groups.0", lambda effects: effects[1:]),
         ("2.groups.0", lambda effects: effects * np.nan),
         ("2.groups.9", lambda effects: effects),
-        ("2.groups.1", lambda effects: effects),
+        ("2.groups.1", lambda effects: effects[:, :0]),
+        ("2.groups.00", lambda effects: effects),
+        ("2.groups.x", lambda effects: effects),
+        ("2.groups.0", lambda effects: effects * 1j),
     ],
 )
 def test_effects_that_do_not_fit_are_refused(hospitals, name, damage):
@@ -131,9 +134,70 @@ def test_which_columns_have_effects():
     random = np.random.default_rng(0)
     counts = (0, MOST_INDICATORS, MOST_INDICATORS + 1, MOST_GROUPS, MOST_GROUPS + 1, 2)
     design = Design(counts, Scaling(np.zeros(6), np.ones(6)))
-    many = ROWS_PER_GROUP * (MOST_GROUPS + 1)
-    assert [each.feature for each in Groups(design, 0, many, random).each] == [2, 3]
+
+    def features(missing, feature=0):
+        return [each.feature for each in Groups(design, feature, missing, random).each]
+
+    many = np.zeros((ROWS_PER_GROUP * (MOST_GROUPS + 1), 6), dtype=bool)
+    assert features(many) == [2, 3]
+    assert features(many, 5) == []
     few = ROWS_PER_GROUP * (MOST_INDICATORS + 1)
-    assert [each.feature for each in Groups(design, 0, few, random).each] == [2]
-    assert not Groups(design, 0, few - 1, random)
-    assert not Groups(design, 5, many, random)
+    assert features(many[:few]) == [2]
+    assert features(many[: few - 1]) == []
+    # Rows without the category tell nothing of it.
+    unknown = many.copy()
+    unknown[: 1 + many.shape[0] // 2, 2] = True
+    assert features(unknown) == [3]
+
+
+def test_guessed_categories_have_no_say():
+    """What is guessed may be a few categories, which would get the rows of many."""
+    complete, table = _hospitals(1, noise=0.4)
+    random = np.random.default_rng(0)
+    unknown = random.random(len(table)) < 0.3
+    table.loc[unknown, "hospital"] = None
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
+    asked = table["y"].isna() & table["x"].notna() & ~unknown
+    draws = imputer.sample(table, 5, random_state=0)
+    off = [(each["y"] - complete["y"])[asked].std() for each in draws]
+    # Errors of the truth and of the draw, .4 each, and what is not known of effects.
+    assert np.mean(off) < 0.68
+
+
+def test_two_columns_that_say_the_same_are_not_told_apart():
+    random = np.random.default_rng(2)
+    design = Design((0, 70, 70), Scaling(np.zeros(3), np.ones(3)))
+    codes = np.repeat(np.arange(70.0), 10)
+    values = np.column_stack([np.zeros(700), codes, codes])
+    left = random.normal(size=70)[codes.astype(int)] + random.normal(size=700)
+    groups = Groups(design, 0, np.zeros((700, 3), dtype=bool), random)
+    kept, rows = [], np.arange(700)
+    for sweep in range(400):
+        groups.redraw(values, rows, left - groups.of(values, rows), 1.0)
+        if sweep >= 50:
+            drawn = groups.draw(values, rows, left - groups.of(values, rows), 1.0)
+            kept.append(drawn[0] + drawn[1])
+    # As of one column: errors of variance 1 in ten rows.
+    assert abs(np.std(kept, axis=0).mean() - np.sqrt(1 / 11)) < 0.02
+
+
+@pytest.mark.parametrize("kind", ["answers", "amounts", "bent"])
+def test_draws_of_other_kinds_of_numbers_keep_it_too(kind):
+    """Observed values, curved scales and trees."""
+    complete, table = _hospitals(3)
+    if kind == "answers":
+        complete["y"] = np.clip(np.rint(3 + 0.8 * complete["y"]), 1, 5)
+    elif kind == "amounts":
+        complete["y"] = np.exp(complete["y"])
+    else:
+        complete["y"] += np.square(complete["x"])
+    table["y"] = complete["y"].where(table["y"].notna())
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
+    draws = imputer.sample(table, 5, random_state=0)
+
+    def between(each):
+        y = np.log(each["y"]) if kind == "amounts" else each["y"]
+        groups = y.groupby(each["hospital"])
+        return groups.mean().var() - groups.var().mean() / 15
+
+    assert abs(np.mean([between(each) for each in draws]) / between(complete) - 1) < 0.25

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from grapefill.table.arrays import FloatArray, IntArray
     from grapefill.trees.forest import Forest
-    from grapefill.uncertainty.design import Design
 
 # Observed cells of about the same prediction, as a share of all and at least so many.
 ALIKE, FEWEST_ALIKE = 0.05, 5
@@ -81,7 +80,7 @@ def choose_alike(
         Predictions, and numbers.
     within : float or None
         By how much predictions of cells may differ, unless none is closer. Then only a few are
-        alike; without, more are, however much theirs differ.
+        alike, if `blur` does not say more; without, more are, however much theirs differ.
     blur : float
         With `within`, by how much predictions may differ that cannot be told apart: all cells that
         are so close to the closest one are alike, too.
@@ -110,10 +109,26 @@ def choose_alike(
     return chosen
 
 
-def usually_off(design: Design, feature: int, pool: FloatArray, levels: FloatArray) -> float:
-    """Return how far predictions are from the observed numbers that may be drawn."""
-    off = design.scaled(feature, pool) - levels
-    return float(np.sqrt(np.square(off).mean()))
+def choose_donor(
+    observed: FloatArray,
+    levels: FloatArray,
+    predicted: FloatArray,
+    chance: FloatArray,
+    blur: float,
+) -> IntArray:
+    """Choose an observed cell whose value is drawn.
+
+    Parameters
+    ----------
+    observed : ndarray
+        The scaled values of observed cells.
+    levels, predicted, chance : ndarray
+        As in `choose_alike`.
+    blur : float
+        Which difference of two predictions tells nothing, in units of how far these are off.
+    """
+    off = float(np.sqrt(np.square(observed - levels).mean()))
+    return choose_alike(levels, predicted, chance, within=off, blur=blur * off)
 
 
 def choose_category(chances: FloatArray, chance: FloatArray) -> FloatArray:

@@ -104,7 +104,7 @@ def fit_joint(
         values = _apart(design, values, missing, seed)
     work = Work(design, values)
     columns = {
-        j: SweptColumn(work, j, missing[:, j], random, may_exceed=j in free)
+        j: SweptColumn(work, j, missing, random, may_exceed=j in free)
         for j, k in enumerate(design.n_categories)
         if k <= MOST_CATEGORIES
     }
@@ -215,7 +215,7 @@ def _start(
     rows = np.sort(random.permutation(missing.shape[0])[:START_ROWS])
     some = Work(work.design, work.values[rows])
     starts = {
-        j: SweptColumn(some, j, missing[rows, j], random, like=column)
+        j: SweptColumn(some, j, missing[rows], random, like=column)
         for j, column in columns.items()
         if 0 < missing[rows, j].sum() < rows.size
     }

@@ -19,13 +19,15 @@ import numpy as np
 from grapefill.uncertainty.design import MOST_INDICATORS
 
 if TYPE_CHECKING:
-    from grapefill.table.arrays import FloatArray, IntArray
+    from grapefill.table.arrays import BoolArray, FloatArray, IntArray
     from grapefill.uncertainty.design import Design
 
-# Columns of more categories, or of fewer rows for each, have no effects.
-MOST_GROUPS, ROWS_PER_GROUP = 2_000, 3
+# Columns of more categories, or of fewer rows for each, have no effects; nor where such a share of
+# what is known of a number is in rows whose category is not.
+MOST_GROUPS, ROWS_PER_GROUP, LEAST_TOLD = 2_000, 3, 0.5
 # What effects vary by is no less than such a share of the errors' variance.
 LEAST_SHARE = 1e-6
+LEAST_VARIANCE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class Effects:
     feature: int
     drawn: FloatArray
 
-    def of(self, values: FloatArray, which: int) -> FloatArray:
-        """Return the effects in rows, by the codes of their categories, in one of the draws."""
-        found: FloatArray = self.drawn[which].take(values[:, self.feature].astype(np.int64))
+    def of(self, codes: FloatArray, which: int) -> FloatArray:
+        """Return the effects in rows of some categories, in one of the draws."""
+        found: FloatArray = self.drawn[which].take(codes.astype(np.int64))
         return found
 
 
@@ -95,17 +97,16 @@ class Group:
         error : float
             The variance of its errors.
         """
-        error = max(error, 1e-300)
         if not np.isfinite(self._variance):
-            self._variance = max(float(np.square(left).mean()), error)
+            self._variance = max(float(np.square(left).mean()), error, LEAST_VARIANCE)
         self.effects = self.draw(codes, left, error)
         squares = float(np.square(self.effects).sum())
         drawn = squares / float(self.random.chisquare(max(1, self.effects.size - 1)))
-        self._variance = max(drawn, LEAST_SHARE * error)
+        self._variance = max(drawn, LEAST_SHARE * error, LEAST_VARIANCE)
 
     def draw(self, codes: IntArray, left: FloatArray, error: float) -> FloatArray:
         """Return a draw of the effects, given how much they vary; see `redraw`."""
-        size, error = self.effects.size, max(error, 1e-300)
+        size, error = self.effects.size, max(error, LEAST_VARIANCE)
         ratio = error / self._variance
         rows = np.bincount(codes, minlength=size) + ratio
         mean = np.bincount(codes, weights=left, minlength=size) / rows
@@ -122,49 +123,66 @@ class Groups:
         Tells which columns have categories, and how many.
     feature : int
         The column.
-    n_cells : int
-        In how many rows it was observed.
+    missing : ndarray of bool, shape (rows, features)
+        The holes of all columns. Only rows in which the category was observed tell its effect: a
+        guess may be a few categories for all of them.
     random : Generator
         Source of all randomness.
     """
 
     def __init__(
-        self, design: Design, feature: int, n_cells: int, random: np.random.Generator
+        self, design: Design, feature: int, missing: BoolArray, random: np.random.Generator
     ) -> None:
-        most = min(MOST_GROUPS, n_cells // ROWS_PER_GROUP)
-        self.each = [
-            Group(at, k, random)
-            for at, k in enumerate(design.n_categories)
-            if MOST_INDICATORS < k <= most and not design.n_categories[feature]
-        ]
+        self.each: list[Group] = []
+        if design.n_categories[feature]:
+            return
+        read = [feature]
+        for at, k in enumerate(design.n_categories):
+            if MOST_INDICATORS < k <= MOST_GROUPS:
+                told, fewer = (
+                    np.count_nonzero(~missing[:, some].any(axis=1)) for some in (read, [*read, at])
+                )
+                if fewer >= max(ROWS_PER_GROUP * k, LEAST_TOLD * told):
+                    read.append(at)
+                    self.each.append(Group(at, k, random))
 
     def __bool__(self) -> bool:
         return bool(self.each)
 
-    def of(self, values: FloatArray) -> FloatArray:
-        """Return what all groups add in some rows."""
-        found = np.zeros(values.shape[0])
-        for group in self.each:
-            found += group.effects[_codes(group, values)]
+    def told(self, missing: BoolArray) -> BoolArray:
+        """Return the rows in which all categories were observed."""
+        read = [group.feature for group in self.each]
+        found: BoolArray = np.logical_not(missing[:, read].any(axis=1))
         return found
 
-    def redraw(self, values: FloatArray, left: FloatArray, error: float) -> None:
-        """Draw all effects anew, by what is left over with effects as they are in some rows."""
+    def of(self, values: FloatArray, rows: IntArray) -> FloatArray:
+        """Return what all groups add in some rows of a table."""
+        found = np.zeros(rows.size)
         for group in self.each:
-            codes = _codes(group, values)
+            found += group.effects[_codes(group, values, rows)]
+        return found
+
+    def redraw(self, values: FloatArray, rows: IntArray, left: FloatArray, error: float) -> None:
+        """Draw all effects anew, by what is left over in rows with effects as they are."""
+        for group in self.each:
+            codes = _codes(group, values, rows)
             left = left + group.effects[codes]
             group.redraw(codes, left, error)
             left = left - group.effects[codes]
 
-    def draw(self, values: FloatArray, left: FloatArray, error: float) -> list[FloatArray]:
+    def draw(
+        self, values: FloatArray, rows: IntArray, left: FloatArray, error: float
+    ) -> list[FloatArray]:
         """Return a draw of the effects of every group; see `redraw`."""
         drawn = []
         for group in self.each:
-            codes = _codes(group, values)
-            drawn.append(group.draw(codes, left + group.effects[codes], error))
+            codes = _codes(group, values, rows)
+            left = left + group.effects[codes]
+            drawn.append(group.draw(codes, left, error))
+            left = left - drawn[-1][codes]
         return drawn
 
 
-def _codes(group: Group, values: FloatArray) -> IntArray:
-    found: IntArray = values[:, group.feature].astype(np.int64)
+def _codes(group: Group, values: FloatArray, rows: IntArray) -> IntArray:
+    found: IntArray = values[rows, group.feature].astype(np.int64)
     return found

@@ -10,6 +10,7 @@ regression left over in an observed cell of the column. A skew column is regress
 (`grapefill.uncertainty.curves`). Where what is left over depends on the other
 cells, trees predict it, and :math:`r` is what these in turn left over in a row that they had not
 seen, of about the same prediction. A column that repeats some values gets the value of such a row.
+To numbers, categories that are too many to be inputs add effects (`grapefill.uncertainty.groups`).
 A missing category is drawn from the probabilities of a logistic regression or from the votes of
 trees. A few sweeps over the columns make the cells of a row go along with each other. They start
 from the fills, numbers off by errors that go along with each other (`grapefill.uncertainty.start`).
@@ -28,7 +29,7 @@ import numpy as np
 from grapefill.training.parameters import starting
 from grapefill.trees.forest import Forest
 from grapefill.uncertainty.chance import uniforms
-from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_vote, usually_off
+from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_donor, choose_vote
 from grapefill.uncertainty.curves import Curve
 from grapefill.uncertainty.design import closest_of
 from grapefill.uncertainty.groups import Effects
@@ -311,12 +312,13 @@ def _groups(
     """Return what categories add; nothing in models that were saved before."""
     found = []
     for name, drawn in starting(arrays, "groups.").items():
-        feature = int(name)
-        if not 0 <= feature < len(n_categories) or drawn.shape != (draws, n_categories[feature]):
+        if name not in map(str, np.flatnonzero(n_categories)):
+            raise ValueError("a column without categories has effects of these")
+        if drawn.shape != (draws, n_categories[int(name)]):
             raise ValueError("the effects of categories do not fit these")
-        if not np.isfinite(drawn).all():
-            raise ValueError("not all effects of categories are finite")
-        found.append(Effects(feature, drawn))
+        if drawn.dtype.kind != "f" or not np.isfinite(drawn).all():
+            raise ValueError("not all effects of categories are finite numbers")
+        found.append(Effects(int(name), drawn))
     return tuple(found)
 
 
@@ -402,7 +404,7 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     which = cells.which(column.coefficients.shape[0])
     scaled = work.linear(column, cells.at, column.coefficients[which])
     for group in column.groups:
-        scaled = scaled + group.of(work.values[cells.at], which)
+        scaled = scaled + group.of(work.values[cells.at, group.feature], which)
     size = np.ones(scaled.size)
     if column.forest is not None:
         read = work.trees_read(column.forest, cells.at)
@@ -411,8 +413,8 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     donors = not column.linear
     if column.levels.size:
         if donors:
-            off = usually_off(work.design, cells.feature, column.pool, column.levels)
-            chosen = choose_alike(column.levels, scaled, chance, within=off, blur=column.blur * off)
+            observed = work.design.scaled(cells.feature, column.pool)
+            chosen = choose_donor(observed, column.levels, scaled, chance, column.blur)
         else:
             chosen = choose_alike(column.levels, scaled, chance)
         found = column.pool[chosen]

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
-from grapefill.uncertainty.shrinkage import draw_width, precisions
+from grapefill.uncertainty.shrinkage import draw_widths, precisions
 
 if TYPE_CHECKING:
     from grapefill.table.arrays import FloatArray
@@ -64,8 +64,8 @@ class Fit(NamedTuple):
         By how much errors are larger than what is left over in rows that were regressed on.
     spread : float
         By how much errors are larger than that, as drawn from the posterior.
-    width : float
-        How wide the prior of the slopes is; see `grapefill.uncertainty.shrinkage`.
+    widths : ndarray of shape (inputs - 1,) or float
+        How wide the priors of the slopes are; see `grapefill.uncertainty.shrinkage`.
     pulled : ndarray of shape (inputs,) or (0,)
         Of numbers, the errors of that prior: the standard deviation of what pulls coefficients.
     """
@@ -76,7 +76,7 @@ class Fit(NamedTuple):
     roots: tuple[FloatArray, ...]
     grow: float = 1.0
     spread: float = 1.0
-    width: float = np.inf
+    widths: FloatArray | float = np.inf
     pulled: FloatArray = np.empty(0)
 
     def reweighted(
@@ -84,7 +84,7 @@ class Fit(NamedTuple):
     ) -> FloatArray:
         """Return the coefficients if rows count more or less than once, to first order.
 
-        So does the prior: what it pulls by is drawn.
+        The prior counts once, like rows more that have errors; these are drawn.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ def fit_linear(
     target: FloatArray,
     random: np.random.Generator,
     *,
-    width: float | None = np.inf,
+    widths: FloatArray | float | None = np.inf,
 ) -> Fit:
     """Regress a number on inputs, the first of which is constant.
 
@@ -142,8 +142,8 @@ def fit_linear(
         The number.
     random : Generator
         Source of all randomness.
-    width : float or None
-        How wide the prior of the slopes is, None to find that out; infinite is none.
+    widths : ndarray of shape (inputs - 1,), float or None
+        How wide the priors of the slopes are, None to find that out; infinite is none.
 
     Examples
     --------
@@ -154,9 +154,9 @@ def fit_linear(
     """
     rows, count = inputs.shape
     products, wanted = inputs.T @ inputs, inputs.T @ target
-    if width is None:
-        width = draw_width(products, wanted, float(target @ target), random)
-    prior = precisions(products, width)
+    if widths is None:
+        widths = draw_widths(products, wanted, float(target @ target), random)
+    prior = precisions(products, widths)
     root = _root(_raised(products, prior), _ridge(rows, count))
     best = _solve_one(root, wanted)
     left = target - inputs @ best
@@ -167,11 +167,15 @@ def fit_linear(
     size = float(np.sqrt(np.square(left).mean()))
     spread = min(float(sigma) / size, 2.0 * grow) if size > 0 and rows > 2 else 1.0
     pulled = grow * size * np.sqrt(prior)
-    return Fit(best, best + sigma * apart, left, (root,), grow, spread, width, pulled)
+    return Fit(best, best + sigma * apart, left, (root,), grow, spread, widths, pulled)
 
 
 def solve_products(
-    products: FloatArray, rows: int, *, width: float = np.inf, errors: FloatArray | None = None
+    products: FloatArray,
+    rows: int,
+    *,
+    widths: FloatArray | float = np.inf,
+    errors: FloatArray | None = None,
 ) -> FloatArray:
     """Return the coefficients in the regression of the last of some inputs on the others.
 
@@ -181,13 +185,14 @@ def solve_products(
         Sums over rows of products of inputs, whatever rows count for.
     rows : int
         How many rows there are.
-    width : float
-        How wide the prior of the slopes is.
+    widths : ndarray of shape (inputs - 2,) or float
+        How wide the priors of the slopes are.
     errors : ndarray of shape (inputs - 1,) or None
-        By what it pulls, as if each slope had been seen once more, off by that.
+        What is drawn of the pull of the priors, which counts like a row more for every slope: the
+        errors of these rows.
     """
     known, wanted = products[:-1, :-1], products[:-1, -1]
-    prior = precisions(known, width)
+    prior = precisions(known, widths)
     root = _root(_raised(known, prior), _ridge(rows, prior.size))
     return _solve_one(root, wanted if errors is None else wanted + np.sqrt(prior) * errors)
 

@@ -1,16 +1,17 @@
 r"""How far the slopes of a regression are drawn towards none, as the table itself tells.
 
-Slopes of standardised inputs :math:`Z` have a normal prior of variance :math:`\sigma^2 t`. How wide
-it is nobody knows beforehand, but some make what was observed more probable than others: with
-:math:`n` rows, and a flat prior of the constant and of :math:`\log\sigma`,
+Slopes that are larger than a few standard errors stay as they are: a prior would make them flatter,
+and what is estimated from draws with them. They are found one after the other, each by what the
+ones before leave over. The slopes of all other inputs, standardised :math:`Z`, have a normal prior
+of variance :math:`\sigma^2 t`. How wide it is nobody knows beforehand, but some make what was
+observed more probable than others: of :math:`n` rows, with :math:`d` coefficients that are free,
+where :math:`y` and :math:`Z` are what these leave over,
 
 .. math:: p(y \mid t) \propto |I + t Z^\top Z|^{-1/2}
-          \left(y^\top (I + t Z Z^\top)^{-1} y\right)^{-(n-1)/2}.
+          \left(y^\top (I + t Z Z^\top)^{-1} y\right)^{-(n-d)/2}.
 
 So :math:`t` is drawn from its posterior, out of a grid from slopes that are none to slopes that are
-as large as they look. Where columns have nothing to do with each other, what they seem to have by
-chance is not taken for a relation. Slopes that are larger than a few standard errors stay as they
-are: a prior would make them a little flatter, and what is estimated from draws with them.
+as large as they look. What columns seem to have in common by chance is not taken for a relation.
 """
 
 from __future__ import annotations
@@ -20,22 +21,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from grapefill.table.arrays import FloatArray
+    from grapefill.table.arrays import BoolArray, FloatArray
 
 # Widths that are possible, times the number of rows, and how many of them are tried.
 NARROWEST, WIDEST, WIDTHS = 2e-3, 1e6, 60
-# Slopes that are larger than so many standard errors on average have no prior.
-LARGE = 2.0
+# Slopes that are larger than so many standard errors have no prior. Nor have the others, if these
+# are larger than so many on average.
+LARGE, LARGE_ON_AVERAGE = 3.0, 2.0
 # An input that varies less than that counts as if it varied so much.
 LEAST_VARIANCE = 1e-6
 # What rounding may leave of a sum of squares.
 ROUNDING = 1e-12
+# Of what varies by less than such a share beside other inputs, nothing can be told.
+TOLD_BY_OTHERS = 1e-6
 
 
-def draw_width(
+def draw_widths(
     products: FloatArray, wanted: FloatArray, squares: float, random: np.random.Generator
-) -> float:
-    """Draw how wide the prior of slopes is.
+) -> FloatArray:
+    """Draw how wide the priors of slopes are.
 
     Parameters
     ----------
@@ -50,45 +54,101 @@ def draw_width(
 
     Returns
     -------
-    float
-        Variance of a slope per standard deviation of its input, in units of that of the errors;
-        infinite where slopes are large, or where there is nothing to tell it by.
+    ndarray of shape (inputs - 1,)
+        Variances of the slopes of standardised inputs, in units of that of the errors; infinite
+        where a slope is large, or where there is nothing to tell it by.
 
     Examples
     --------
     >>> random = np.random.default_rng(0)
-    >>> inputs = np.column_stack([np.ones(500), random.normal(size=(500, 8))])
-    >>> for slope in (0.0, 1.0):
-    ...     target = slope * inputs[:, 1:].sum(axis=1) + random.normal(size=500)
-    ...     width = draw_width(inputs.T @ inputs, inputs.T @ target, target @ target, random)
-    ...     print(width < 1 / 500)
-    True
-    False
+    >>> inputs = np.column_stack([np.ones(500), random.normal(size=(500, 5))])
+    >>> target = inputs @ [0.0, 1.0, 0.0, 0.0, 0.0, 0.0] + random.normal(size=500)
+    >>> widths = draw_widths(inputs.T @ inputs, inputs.T @ target, target @ target, random)
+    >>> (widths < 0.01).tolist()
+    [False, True, True, True, True]
     """
     rows = float(products[0, 0])
-    if products.shape[0] < 2 or rows < 3:
-        return float(np.inf)
+    found = np.full(products.shape[0] - 1, np.inf)
+    total = squares - wanted[0] ** 2 / max(rows, 1.0)
+    if not found.size or rows < 3 or not total > 0:
+        return found
     deviations = np.sqrt(_variances(products))
     centred = products[1:, 1:] - np.outer(products[0, 1:], products[0, 1:]) / rows
     along = (wanted[1:] - products[0, 1:] * wanted[0] / rows) / deviations
-    total = squares - wanted[0] ** 2 / rows
-    if not total > 0:
-        return float(np.inf)
-    sizes, axes = np.linalg.eigh(centred / np.outer(deviations, deviations))
+    together = centred / np.outer(deviations, deviations)
+    small, left = _without_large(together, along, total, rows)
+    if small.any():
+        n_free = 1 + int(np.count_nonzero(~small))
+        width = _draw(together[np.ix_(small, small)], along[small], left, (rows, n_free), random)
+        found[small] = width
+    return found
+
+
+def _without_large(
+    together: FloatArray, along: FloatArray, total: float, rows: float
+) -> tuple[BoolArray, float]:
+    """Find the inputs whose slopes are large, and take out of all others what these tell.
+
+    Parameters
+    ----------
+    together : ndarray of shape (inputs, inputs)
+        Sums over rows of products of standardised inputs; changed in place.
+    along : ndarray of shape (inputs,)
+        Of products with the target; changed in place.
+    total : float
+        Of squares of the target.
+    rows : float
+        How many rows there are.
+
+    Returns
+    -------
+    tuple of ndarray of bool and float
+        Which slopes are small, and the sum of squares of what the large ones leave over.
+    """
+    small = np.ones(along.size, dtype=bool)
+    least = np.maximum(TOLD_BY_OTHERS * np.diag(together), ROUNDING * rows)
+    smallest = ROUNDING * total
+    while (free := rows - 2 - np.count_nonzero(~small)) > 0:
+        sizes = np.diag(together)
+        usable = small & (sizes > least)
+        gains = np.where(usable, along**2 / np.where(usable, sizes, 1.0), 0.0)
+        at = int(gains.argmax())
+        left = max(total - float(gains[at]), smallest)
+        if gains[at] <= LARGE**2 * left / free:
+            break
+        small[at] = False
+        row = together[at] / np.sqrt(sizes[at])
+        along -= row * (along[at] / np.sqrt(sizes[at]))
+        together -= np.outer(row, row)
+        total = left
+        if total <= smallest:
+            break
+    return small, total
+
+
+def _draw(
+    together: FloatArray,
+    along: FloatArray,
+    total: float,
+    counts: tuple[float, int],
+    random: np.random.Generator,
+) -> float:
+    """Draw a width, by `_without_large` and how many rows and free coefficients there are."""
+    rows, n_free = counts
+    sizes, axes = np.linalg.eigh(together)
     sizes = np.maximum(sizes, ROUNDING * rows)
     explained = np.square(axes.T @ along) / sizes
     left = max(total - float(explained.sum()), ROUNDING * total)
     widths = np.geomspace(NARROWEST / rows, WIDEST / rows, WIDTHS)
     growth = 1 + widths[:, None] * sizes
-    unlikely = np.log(growth).sum(axis=1) + (rows - 1) * np.log(
-        left + (explained / growth).sum(axis=1)
-    )
+    inside = left + (explained / growth).sum(axis=1)
+    unlikely = np.log(growth).sum(axis=1) + max(rows - n_free, 1.0) * np.log(inside)
     chances = np.exp(0.5 * (unlikely.min() - unlikely)).cumsum()
     drawn = float(widths[np.searchsorted(chances, random.random() * chances[-1])])
-    return drawn if drawn * rows < LARGE**2 else float(np.inf)
+    return drawn if drawn * rows < LARGE_ON_AVERAGE**2 else float(np.inf)
 
 
-def precisions(products: FloatArray, width: float) -> FloatArray:
+def precisions(products: FloatArray, widths: FloatArray | float) -> FloatArray:
     """Return what the prior adds to the diagonal of the products of inputs.
 
     Examples
@@ -97,7 +157,7 @@ def precisions(products: FloatArray, width: float) -> FloatArray:
     >>> precisions(inputs.T @ inputs, 0.5)
     array([0., 8.])
     """
-    return np.append(0.0, _variances(products) / width)
+    return np.append(0.0, _variances(products) / widths)
 
 
 def _variances(products: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_vote, usually_off
+from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_donor, choose_vote
 from grapefill.uncertainty.column_trees import ColumnTrees
 from grapefill.uncertainty.design import closest_of, has_frequent, values_of_list
 from grapefill.uncertainty.groups import Effects, Groups
@@ -44,10 +44,11 @@ LEAST_KNOWN = 0.5
 MOST_SPREAD = 2.0
 # What a regression says of categories is tried on such a part of the cells, fitted to the others.
 PARTS = 3
-# How wide the prior of its coefficients is is found out anew after so many regressions.
-FITS_PER_WIDTH = 5
-# Standard errors by which predictions may differ that are taken to be the same.
-BLUR = 2.0
+# How wide the priors of its coefficients are is found out anew after so many regressions.
+PER_WIDTH = 5
+# Standard errors by which predictions may differ that are taken to be the same, and how far these
+# may be off at most, in units of what is left over.
+BLUR, MOST_BLUR = 2.0, 0.3
 # What holes are drawn by.
 LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "shift", "trust", "groups")
 # How often coefficients and effects of groups are worked out by turns in the first regression.
@@ -84,8 +85,8 @@ class SweptColumn:
         The rows, with the cells of all columns as they are by then.
     feature : int
         The column.
-    missing : ndarray of bool, shape (rows,)
-        Its holes.
+    missing : ndarray of bool, shape (rows, features)
+        The holes of all columns.
     random : Generator
         Source of all randomness.
     may_exceed : bool
@@ -109,12 +110,12 @@ class SweptColumn:
         self.feature = feature
         self.random = random
         self.n_categories = work.design.n_categories[feature]
-        self.holes = np.flatnonzero(missing)
-        self.known = np.flatnonzero(~missing)
+        self.groups = Groups(work.design, feature, missing, random)
+        self.holes = np.flatnonzero(missing[:, feature])
+        self.known = np.flatnonzero(~missing[:, feature] & self.groups.told(missing))
         self.truth = work.values[self.known, feature]
         self.target = self.truth if self.n_categories else work.design.scaled(feature, self.truth)
         self.inputs, self.reads, self.as_donors = like.way if like else self._choose_way()
-        self.groups = Groups(work.design, feature, self.known.size, random)
         self.kept: list[Kept] = []
         self.trees = ColumnTrees(
             work,
@@ -130,7 +131,7 @@ class SweptColumn:
         if not self.n_categories and not self.as_donors:
             self.values = like.values if like else values_of_list(self.truth)
         self.start: FloatArray | None = None
-        self.fits = 0
+        self.regressions = 0
         self.drawn = np.empty(0)
         self.fit = Fit(np.empty(0), np.empty(0), np.empty(0), ())
         self.pool, self.levels = np.empty(0), np.empty(0)
@@ -159,7 +160,9 @@ class SweptColumn:
         """Regress the column on the others, and draw the coefficients."""
         inputs = self._read(self.known)
         first = not self.fit.roots
-        self.fit = self._fit(inputs)
+        # How wide priors are changes little from one sweep to the next.
+        self.fit = self._fit(inputs, anew=self.regressions % PER_WIDTH == 0)
+        self.regressions += 1
         if self.n_categories:
             # Rows that count more or less often keep apart what they all tell apart; a normal
             # around coefficients of which little is known but that they are large does not.
@@ -182,17 +185,17 @@ class SweptColumn:
 
     def _regroup(self, inputs: FloatArray, turns: int) -> None:
         """Draw the effects of groups, and coefficients given these, by turns."""
-        values = self.work.values[self.known]
         for turn in range(turns):
             if turn:
                 self.fit = self._fit(inputs)
                 self.drawn = self.fit.drawn
             error = float(np.square(self.fit.left).mean()) * self.fit.grow**2
-            self.groups.redraw(values, self._alone() - inputs @ self.drawn, error)
+            left = self._alone() - inputs @ self.drawn
+            self.groups.redraw(self.work.values, self.known, left, error)
 
     def _common(self, rows: IntArray) -> FloatArray:
         """Return what groups add in some rows."""
-        return self.groups.of(self.work.values[rows])
+        return self.groups.of(self.work.values, rows)
 
     def _alone(self) -> FloatArray:
         """Return the observed numbers without what groups add."""
@@ -216,12 +219,11 @@ class SweptColumn:
             chances[mine] = category_chances(inputs[mine] @ fit.best, self.n_categories)
         self.trees.hear_regression(chances)
 
-    def _fit(self, inputs: FloatArray) -> Fit:
+    def _fit(self, inputs: FloatArray, *, anew: bool = False) -> Fit:
+        """Regress the column, perhaps with priors whose widths are found out anew."""
         if not self.n_categories:
-            # How wide the prior is changes little from one sweep to the next.
-            width = None if self.fits % FITS_PER_WIDTH == 0 else self.fit.width
-            self.fits += 1
-            return fit_linear(inputs, self._alone(), self.random, width=width)
+            widths = None if anew else self.fit.widths
+            return fit_linear(inputs, self._alone(), self.random, widths=widths)
         return fit_logistic(inputs, self.target, self.n_categories, start=self.start)
 
     def keep(self, weights: FloatArray, products: Sequence[Products]) -> None:
@@ -240,14 +242,13 @@ class SweptColumn:
             For every draw, gives sums over rows of products of inputs.
         """
         mostly_drawn = self.known.size < LEAST_KNOWN * weights.shape[0]
-        otherwise = self.n_categories or self.trees.are_used or self.as_donors or self.groups
-        if otherwise or mostly_drawn:
+        by_more = self.trees.are_used or self.as_donors or bool(self.groups)
+        if self.n_categories or by_more or mostly_drawn:
             inputs = self._read(self.known)
             drawn = self._fit(inputs).reweighted(inputs, weights[self.known], self.random)
-            effects = self._effects(inputs, drawn)
         else:
             drawn = self._regressed_everywhere(products, weights.shape[0])
-            effects = [[]] * len(drawn)
+        effects = self._effects(drawn)
         spreads = self._spreads(weights[self.known])
         self.kept.extend(map(Kept, range(len(drawn)), drawn, spreads, effects))
 
@@ -258,18 +259,20 @@ class SweptColumn:
         errors = size * self.random.standard_normal((len(products), self.inputs.size))
         return np.stack(
             [
-                solve_products(each(some), rows, width=self.fit.width, errors=error)
+                solve_products(each(some), rows, widths=self.fit.widths, errors=error)
                 for each, error in zip(products, errors, strict=True)
             ]
         )
 
-    def _effects(self, inputs: FloatArray, drawn: FloatArray) -> list[list[FloatArray]]:
+    def _effects(self, drawn: FloatArray) -> list[list[FloatArray]]:
         """Draw the effects of all groups for each of some draws of the coefficients."""
         if not self.groups:
             return [[]] * len(drawn)
-        values, alone = self.work.values[self.known], self._alone()
+        values, inputs, alone = self.work.values, self._read(self.known), self._alone()
         error = float(np.square(self.rest).mean())
-        return [self.groups.draw(values, alone - inputs @ beta, error) for beta in drawn]
+        return [
+            self.groups.draw(values, self.known, alone - inputs @ beta, error) for beta in drawn
+        ]
 
     def _spreads(self, weights: FloatArray) -> list[float]:
         """Return by how much what is left over is larger if rows count more or less than once."""
@@ -329,13 +332,15 @@ class SweptColumn:
         """Choose observed cells of about the same prediction."""
         if not self.as_donors:
             return choose_alike(self.levels, predicted, chance)
-        off = usually_off(self.work.design, self.feature, self.pool, self.levels)
-        return choose_alike(self.levels, predicted, chance, within=off, blur=self.blur * off)
+        observed = self.work.design.scaled(self.feature, self.pool)
+        return choose_donor(observed, self.levels, predicted, chance, self.blur)
 
     @property
     def blur(self) -> float:
         """Which difference of two predictions tells nothing, in units of how far these are off."""
-        return BLUR * float(np.sqrt(self.inputs.size / self.known.size))
+        # So many coefficients for every row.
+        share = max(0.0, 1 - self.fit.grow**-2)
+        return min(BLUR * float(np.sqrt(share)), MOST_BLUR)
 
     def redraw_like(self, other: SweptColumn) -> None:
         """Draw the holes of the column by what was learned from other rows of it."""
