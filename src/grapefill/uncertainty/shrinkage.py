@@ -1,17 +1,20 @@
 r"""How far the slopes of a regression are drawn towards none, as the table itself tells.
 
-Slopes that are larger than a few standard errors stay as they are: a prior would make them flatter,
-and what is estimated from draws with them. They are found one after the other, each by what the
-ones before leave over. The slopes of all other inputs, standardised :math:`Z`, have a normal prior
-of variance :math:`\sigma^2 t`. How wide it is nobody knows beforehand, but some make what was
-observed more probable than others: of :math:`n` rows, with :math:`d` coefficients that are free,
-where :math:`y` and :math:`Z` are what these leave over,
+Where most inputs have nothing to do with a column, slopes have a normal prior of variance
+:math:`\sigma^2 t`, those of standardised inputs :math:`Z`. Not so those that are larger than a few
+standard errors: a prior would make them flatter, and what is estimated from draws with them. They
+are found one after the other, each by what the ones before leave over. How wide the prior is nobody
+knows beforehand, but some widths make what was observed more probable than others: of :math:`n`
+rows, with :math:`d` coefficients that are free, where :math:`y` and :math:`Z` are what these leave
+over,
 
 .. math:: p(y \mid t) \propto |I + t Z^\top Z|^{-1/2}
           \left(y^\top (I + t Z Z^\top)^{-1} y\right)^{-(n-d)/2}.
 
 So :math:`t` is drawn from its posterior, out of a grid from slopes that are none to slopes that are
 as large as they look. What columns seem to have in common by chance is not taken for a relation.
+Whether most inputs have nothing to do with a column is told by a first :math:`t`, drawn for all of
+its slopes: where they are large on average none has a prior, for a small one may matter, too.
 """
 
 from __future__ import annotations
@@ -25,9 +28,9 @@ if TYPE_CHECKING:
 
 # Widths that are possible, times the number of rows, and how many of them are tried.
 NARROWEST, WIDEST, WIDTHS = 2e-3, 1e6, 60
-# Slopes that are larger than so many standard errors have no prior. Nor have the others, if these
-# are larger than so many on average.
-LARGE, LARGE_ON_AVERAGE = 3.0, 2.0
+# Slopes that are larger than so many standard errors have no prior; nor has any, if all of them are
+# so large on average.
+LARGE = 2.0
 # An input that varies less than that counts as if it varied so much.
 LEAST_VARIANCE = 1e-6
 # What rounding may leave of a sum of squares.
@@ -61,11 +64,11 @@ def draw_widths(
     Examples
     --------
     >>> random = np.random.default_rng(0)
-    >>> inputs = np.column_stack([np.ones(500), random.normal(size=(500, 5))])
-    >>> target = inputs @ [0.0, 1.0, 0.0, 0.0, 0.0, 0.0] + random.normal(size=500)
+    >>> inputs = np.column_stack([np.ones(200), random.normal(size=(200, 40))])
+    >>> target = 0.5 * inputs[:, 1] + random.normal(size=200)
     >>> widths = draw_widths(inputs.T @ inputs, inputs.T @ target, target @ target, random)
-    >>> (widths < 0.01).tolist()
-    [False, True, True, True, True]
+    >>> bool(np.isinf(widths[0])), int(np.isfinite(widths[1:]).sum()) > 30
+    (True, True)
     """
     rows = float(products[0, 0])
     found = np.full(products.shape[0] - 1, np.inf)
@@ -76,6 +79,8 @@ def draw_widths(
     centred = products[1:, 1:] - np.outer(products[0, 1:], products[0, 1:]) / rows
     along = (wanted[1:] - products[0, 1:] * wanted[0] / rows) / deviations
     together = centred / np.outer(deviations, deviations)
+    if np.isinf(_draw(together, along, total, (rows, 1), random)):
+        return found
     small, left = _without_large(together, along, total, rows)
     if small.any():
         n_free = 1 + int(np.count_nonzero(~small))
@@ -145,7 +150,7 @@ def _draw(
     unlikely = np.log(growth).sum(axis=1) + max(rows - n_free, 1.0) * np.log(inside)
     chances = np.exp(0.5 * (unlikely.min() - unlikely)).cumsum()
     drawn = float(widths[np.searchsorted(chances, random.random() * chances[-1])])
-    return drawn if drawn * rows < LARGE_ON_AVERAGE**2 else float(np.inf)
+    return drawn if drawn * rows < LARGE**2 else float(np.inf)
 
 
 def precisions(products: FloatArray, widths: FloatArray | float) -> FloatArray:
