@@ -138,7 +138,10 @@ def _draw(
     counts: tuple[float, int],
     random: np.random.Generator,
 ) -> float:
-    """Draw a width, by `_without_large` and how many rows and free coefficients there are."""
+    """Draw a width for slopes whose sums are given as in `_without_large`.
+
+    With how many rows and coefficients without a prior there are; infinite if slopes are large.
+    """
     rows, n_free = counts
     sizes, axes = np.linalg.eigh(together)
     sizes = np.maximum(sizes, ROUNDING * rows)
