@@ -264,7 +264,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         self._constraints(schema, None)
         encoded = schema.encode(table)
         history = History()
-        draws: Unlearned | None = None
+        draws: Uncertainty | Unlearned | None = None
         if schema.features:
             require_observed(encoded)
             if model is None:
@@ -525,21 +525,21 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         generator: torch.Generator,
         *,
         whole: bool = False,
-    ) -> Unlearned:
-        """Return what it takes to learn how to draw cells; little time after an interruption."""
+    ) -> Uncertainty | Unlearned:
+        """Return what it takes to draw cells; little time is spent after an interruption."""
         seed = int(torch.randint(2**31, (), generator=generator))
         interrupted = history.stopped == "interrupted"
         quick = interrupted or self.time_limit is not None
         aside = Unlearned.put_aside(numbers, seed=seed, quick=quick, whole=whole)
         try:
-            return aside if interrupted else aside.filled(model)
+            return aside if interrupted else aside.ready(model)
         except KeyboardInterrupt:
             # All is trained, and this can be done later.
             return aside
 
-    def _after_refresh(self) -> None:
-        if isinstance(self._draws, Unlearned):
-            self._draws = self._draws.forget_fills()
+    def _after_refresh(self, numbers: FloatArray) -> None:
+        if self.model_ is not None and self._draws is not None:
+            self._draws = self._draws.refreshed(self.model_, numbers)
 
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:

@@ -8,7 +8,6 @@ from scipy.special import softmax
 from grapefill import GrapeImputer, pool
 from grapefill.uncertainty.chance import uniforms
 from grapefill.uncertainty.choosing import choose_alike
-from grapefill.uncertainty.regression import category_chances, fit_logistic
 
 SETTINGS = {"max_steps": 5, "rounds": 0}
 
@@ -51,38 +50,6 @@ def test_categories_that_are_missing_by_a_number_are_drawn_as_often_as_they_are(
     middle = table["kind"] == "a"
     assert abs(np.mean(shares) - middle.mean()) < 0.015
     assert abs(np.mean(means) - table["x"][middle].mean()) < 0.08
-
-
-@pytest.mark.parametrize("n_categories", [2, 3, 5])
-def test_the_logit_of_categories_is_where_its_likelihood_ends_to_rise(n_categories):
-    random = np.random.default_rng(2)
-    inputs = np.column_stack([np.ones(600), random.normal(size=(600, 2))])
-    beta = random.normal(size=(3, n_categories - 1))
-    chances = category_chances(inputs @ beta, n_categories)
-    codes = (chances.cumsum(axis=1) < random.random((600, 1))).sum(axis=1).astype(float)
-    fit = fit_logistic(inputs, codes, n_categories)
-    truth = codes[:, None] == np.arange(1, n_categories)
-    left = truth - category_chances(inputs @ fit.best, n_categories)[:, 1:]
-    np.testing.assert_allclose(fit.left, left)
-    # A step of Newton's method would be small, and the prior pulls a little.
-    assert np.abs(inputs.T @ left).max() < 1.5
-    assert np.abs(fit.best - beta).max() < 0.7
-
-
-def test_coefficients_of_categories_differ_as_much_as_their_likelihood_leaves_open():
-    random = np.random.default_rng(3)
-    inputs = np.column_stack([np.ones(800), random.normal(size=800)])
-    codes = random.integers(3, size=800).astype(float)
-    fit = fit_logistic(inputs, codes, 3)
-    again = fit.reweighted(inputs, random.exponential(size=(800, 4_000)), random)
-    # Of three equally frequent categories, log odds have a variance of 6 over the rows.
-    np.testing.assert_allclose(again.var(axis=0), 6 / 800, rtol=0.15)
-
-
-def test_probabilities_of_earlier_models_are_one_against_the_rest():
-    logits = np.array([[0.0, 1.0, -1.0]])
-    chances = 1 / (1 + np.exp(-logits))
-    np.testing.assert_allclose(category_chances(logits, 3), chances / chances.sum())
 
 
 def test_the_variance_of_what_is_left_over_is_uncertain_too():

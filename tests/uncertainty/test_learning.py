@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
 from grapefill import GrapeImputer
 from grapefill.errors import GrapefillWarning
 from grapefill.table import Table
 from grapefill.training.model import GrapeModel
 from grapefill.uncertainty import fitted, gibbs
-from grapefill.uncertainty.fitted import Unlearned, some_fills
+from grapefill.uncertainty.fitted import Uncertainty, Unlearned, some_fills
 from grapefill.uncertainty.gibbs import fit_joint
 
 
@@ -25,9 +26,8 @@ def numbers(imputer, holed):
     return imputer.schema_.encode(Table.wrap(holed)).numbers
 
 
-def put_aside(imputer, numbers, *, quick=False, whole=True):
-    aside = Unlearned.put_aside(numbers, seed=3, quick=quick, whole=whole)
-    return aside.filled(imputer.model_)
+def ready(imputer, numbers, *, quick=False, whole=True):
+    return Unlearned.put_aside(numbers, seed=3, quick=quick, whole=whole).ready(imputer.model_)
 
 
 def assert_same(one, other):
@@ -38,25 +38,31 @@ def assert_same(one, other):
 
 
 @pytest.mark.usefixtures("long")
-def test_a_start_that_was_put_aside_is_what_would_be_predicted(imputer, numbers):
-    aside = put_aside(imputer, numbers)
-    assert aside.start.shape == (np.isnan(numbers).sum(),)
-    learned = aside.learn(imputer.model_).sampler
-    assert_same(learned, fit_joint(imputer.model_, numbers, seed=3))
+def test_a_long_table_is_learned_at_fit(imputer, numbers):
+    learned = ready(imputer, numbers)
+    assert isinstance(learned, Uncertainty)
+    assert_same(learned.sampler, fit_joint(imputer.model_, numbers, seed=3))
 
 
 @pytest.mark.usefixtures("long")
 @pytest.mark.parametrize("way", [{"quick": True}, {"whole": False}])
-def test_no_start_is_put_aside_where_it_would_not_be_used(imputer, numbers, way):
-    assert put_aside(imputer, numbers, **way).start is None
+def test_a_part_of_a_table_is_learned_when_it_is_needed(imputer, numbers, way):
+    assert isinstance(ready(imputer, numbers, **way), Unlearned)
 
 
-def test_short_tables_start_from_fills_with_trees(imputer, numbers):
-    assert put_aside(imputer, numbers).start is None
+def test_a_short_table_is_learned_when_it_is_needed(imputer, numbers):
+    assert isinstance(ready(imputer, numbers), Unlearned)
+
+
+@pytest.mark.usefixtures("long")
+def test_so_is_one_of_which_few_rows_can_be_afforded(imputer, numbers, monkeypatch):
+    monkeypatch.setattr(gibbs, "MOST_WORK", 1.0)
+    monkeypatch.setattr(gibbs, "FEWEST_ROWS", 80)
+    assert isinstance(ready(imputer, numbers), Unlearned)
 
 
 def test_some_fills_are_put_aside(imputer, numbers):
-    aside, expected = put_aside(imputer, numbers), some_fills(imputer.model_, numbers, 3)
+    aside, expected = ready(imputer, numbers), some_fills(imputer.model_, numbers, 3)
     assert aside.fills
     assert aside.fills.keys() == expected.keys()
     learned = aside.learn(imputer.model_)
@@ -74,39 +80,47 @@ def test_the_number_of_threads_makes_no_difference(monkeypatch):
     monkeypatch.setattr(gibbs, "START_ROWS", 500)
     settings = {"max_steps": 5, "rounds": 0}
     model = GrapeImputer("fast", settings=settings, random_state=0).fit(table).model_
-    start = np.zeros(np.isnan(table).sum())
     before, learned = torch.get_num_threads(), []
     try:
         for threads in (1, 3):
             torch.set_num_threads(threads)
-            learned.append(fit_joint(model, table, seed=1, start=start))
+            learned.append(fit_joint(model, table, seed=1))
     finally:
         torch.set_num_threads(before)
     assert_same(*learned)
     assert any(column.forest is not None for column in learned[0].columns)
 
 
-@pytest.mark.usefixtures("long")
-def test_a_start_is_not_used_where_few_rows_can_be_afforded(imputer, numbers, monkeypatch):
-    start = put_aside(imputer, numbers).start
-    monkeypatch.setattr(gibbs, "LEARNED_ROWS", 80)
-    monkeypatch.setattr(gibbs, "FEWEST_ROWS", 80)
-    one, other = (fit_joint(imputer.model_, numbers, seed=3, start=each) for each in (start, None))
-    assert_same(one, other)
-
-
-def test_fills_are_those_of_the_network_as_it_was_trained_further(quick):
+@pytest.mark.parametrize("learned", [False, True])
+def test_fills_are_those_of_the_network_as_it_was_trained_further(quick, learned):
     table = np.random.default_rng(0).normal(size=(80, 1)) + np.zeros((80, 3))
     table[::3, 1] = np.nan
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
+    if learned:
+        assert imputer.uncertainty_.fills
     with torch.no_grad():
         for weights in imputer.network_.parameters():
             weights.mul_(1.5)
     imputer.refresh(table)
-    aside = imputer._draws
-    expected = some_fills(imputer.model_, aside.numbers, aside.seed)
+    expected = some_fills(imputer.model_, table, 0)
+    assert imputer.uncertainty_.fills.keys() == expected.keys()
     for j, fills in imputer.uncertainty_.fills.items():
+        # Of so few rows all are taken, in the order of the table.
         np.testing.assert_array_equal(fills.guess, expected[j].guess)
+
+
+@pytest.mark.usefixtures("long")
+def test_an_interrupt_while_a_long_table_is_learned_loses_nothing(imputer, holed, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    usual = clone(imputer).fit(holed)
+    assert isinstance(usual._draws, Uncertainty)
+    with monkeypatch.context() as patch:
+        patch.setattr(fitted, "fit_joint", interrupted)
+        other = clone(imputer).fit(holed)
+    assert isinstance(other._draws, Unlearned)
+    assert_same(other.uncertainty_.sampler, usual.uncertainty_.sampler)
 
 
 def test_an_interrupt_after_training_loses_nothing(quick, monkeypatch):

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
-from grapefill.uncertainty.regression import (
-    PRECISION,
-    fit_linear,
-    fit_logistic,
-    solve_products,
-)
+from grapefill.uncertainty.regression import fit_linear, solve_products
 
 
 @pytest.fixture
@@ -32,20 +26,3 @@ def test_numbers(rows):
     for found, weight in zip(fit.reweighted(inputs, weights, random), weights.T, strict=True):
         exact = solve_products(together.T @ (together * weight[:, None]), 2_000)
         assert np.abs(found - exact).max() < 0.1 * np.abs(exact - fit.best).max()
-
-
-def test_categories(rows):
-    inputs, target, weights = rows
-    codes = (target > 0).astype(float)
-    fit = fit_logistic(inputs, codes, 2)
-    random = np.random.default_rng(0)
-    for found, weight in zip(fit.reweighted(inputs, weights, random), weights.T, strict=True):
-
-        def loss(beta, weight=weight):
-            log_odds = inputs @ beta
-            return weight @ (np.logaddexp(0, log_odds) - codes * log_odds) + PRECISION / 2 * (
-                beta @ beta
-            )
-
-        exact = minimize(loss, fit.best[:, 0], method="BFGS").x
-        assert np.abs(found[:, 0] - exact).max() < 0.2 * np.abs(exact - fit.best[:, 0]).max()

@@ -13,7 +13,7 @@ from grapefill.training.held_out import HeldOut
 from grapefill.training.parameters import starting
 from grapefill.uncertainty.belief import Fills
 from grapefill.uncertainty.design import Design, choose_rows
-from grapefill.uncertainty.gibbs import LEARNED_ROWS, fit_joint, leaves_little_open
+from grapefill.uncertainty.gibbs import fit_joint, learns_quickly
 from grapefill.uncertainty.joint import Joint
 from grapefill.uncertainty.trials import FurtherTrials
 from grapefill.uncertainty.wide import WideDraws
@@ -56,8 +56,6 @@ class Unlearned:
         Whether the model was fitted to these rows, all of them and nothing else.
     fills : dict of int to Fills or None
         See `some_fills`; None until that is needed.
-    start : ndarray of shape (holes,) or None
-        What network and factors fill the holes of a long table with, row after row.
     """
 
     numbers: FloatArray
@@ -65,7 +63,6 @@ class Unlearned:
     quick: bool
     whole: bool
     fills: dict[int, Fills] | None = None
-    start: FloatArray | None = None
 
     @classmethod
     def put_aside(cls, numbers: FloatArray, *, seed: int, quick: bool, whole: bool) -> Self:
@@ -74,20 +71,20 @@ class Unlearned:
         numbers = numbers[choose_rows(numbers, MOST_ROWS, np.random.default_rng(seed))]
         return cls(numbers, seed, quick, whole)
 
-    def filled(self, model: GrapeModel) -> Self:
-        """Return the same with what the model fills in: little work after a fit.
+    def ready(self, model: GrapeModel) -> Unlearned | Uncertainty:
+        """Do what takes little time after a fit, and would be much of that of a first draw.
 
-        It would be much of that of a first draw.
+        From a long table that is learning itself, from others what the model fills in.
         """
-        start, missing = None, np.isnan(self.numbers)
-        drawn_jointly = self.whole and not self.quick and model.features.count <= MOST_COLUMNS
-        if drawn_jointly and len(missing) <= LEARNED_ROWS and leaves_little_open(missing):
-            start = model.predict_start(self.numbers).value[missing]
-        return replace(self, fills=some_fills(model, self.numbers, self.seed), start=start)
+        aside = replace(self, fills=some_fills(model, self.numbers, self.seed))
+        by_regressions = self.whole and not self.quick and model.features.count <= MOST_COLUMNS
+        quickly = by_regressions and learns_quickly(model, self.numbers)
+        return aside.learn(model) if quickly else aside
 
-    def forget_fills(self) -> Self:
-        """Return the same without what a model filled in, which is another one now."""
-        return replace(self, fills=None, start=None)
+    def refreshed(self, model: GrapeModel, numbers: FloatArray) -> Self:
+        """Return the same for a model that is another one now; fills are worked out when needed."""
+        del model, numbers
+        return replace(self, fills=None)
 
     def learn(self, model: GrapeModel) -> Uncertainty:
         """Learn from the rows, with the model that was trained on them."""
@@ -97,7 +94,6 @@ class Unlearned:
             some_fills(model, self.numbers, self.seed) if self.fills is None else self.fills,
             seed=self.seed,
             quick=self.quick,
-            start=self.start,
         )
         if self.quick or not self.whole:
             return learned
@@ -144,7 +140,6 @@ class Uncertainty:
         *,
         seed: int,
         quick: bool = False,
-        start: FloatArray | None = None,
     ) -> Self:
         """Learn from the encoded rows of a table, with the model that was trained on them.
 
@@ -160,8 +155,6 @@ class Uncertainty:
             Source of all randomness.
         quick : bool
             Whether to learn draws from at most 2,000 rows.
-        start : ndarray of shape (holes,) or None
-            What network and factors fill the holes with, if that is known.
         """
         counts = (~np.isnan(numbers)).sum(axis=0).astype(np.float64)
         numbers = _with_guesses(model, numbers, np.flatnonzero(counts == 0).tolist())
@@ -185,8 +178,12 @@ class Uncertainty:
         if model.features.count > MOST_COLUMNS:
             sampler = WideDraws.fit(model, numbers, seed=seed)
         else:
-            sampler = fit_joint(model, numbers, seed=seed, quick=quick, start=start)
+            sampler = fit_joint(model, numbers, seed=seed, quick=quick)
         return cls(sampler, observed, repeats, shares, counts, fills)
+
+    def refreshed(self, model: GrapeModel, numbers: FloatArray) -> Self:
+        """Return the same with what a model that is another one now fills into some rows."""
+        return replace(self, fills=some_fills(model, numbers, seed=0))
 
     def held_out(self, model: GrapeModel, *, further: bool = True) -> HeldOut | None:
         """Return the held-out cells of a model, and further ones if they are few.

@@ -60,7 +60,6 @@ def fit_joint(
     *,
     seed: int,
     quick: bool = False,
-    start: FloatArray | None = None,
 ) -> Joint:
     """Learn to draw the missing cells of a table.
 
@@ -74,28 +73,16 @@ def fit_joint(
         Source of all randomness.
     quick : bool
         Whether to learn from few rows, which makes draws differ more than they have to.
-    start : ndarray of shape (holes,) or None
-        What network and factors fill the holes with, if that is known.
     """
     random = np.random.default_rng(seed)
     design = Design(model.features.n_categories, model.scaling)
-    width = min(design.width, MOST_INPUTS)
-    # A regression for every category, but none where there are too many.
-    regressions = sum(max(1, k) for k in design.n_categories if k <= MOST_CATEGORIES)
-    affordable = int(MOST_WORK / (max(1, regressions) * width**2))
-    most = FEWEST_ROWS if quick else min(LEARNED_ROWS, max(FEWEST_ROWS, affordable))
     ranges = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
-    rows = choose_rows(numbers, most, random)
+    rows = choose_rows(numbers, FEWEST_ROWS if quick else _affordable_rows(design), random)
     missing = np.isnan(numbers[rows])
     many = leaves_little_open(missing)
-    if start is not None and many:
-        values = numbers.copy()
-        values[np.isnan(numbers)] = start
-        values = values[rows]
-    else:
-        # The trees of the model would guess better, but what is learned from some rows soon does.
-        predict = model.predict_start if many else model.predict
-        values = np.where(missing, predict(numbers[rows]).value, numbers[rows])
+    # The trees of the model would guess better, but what is learned from some rows soon does.
+    predict = model.predict_start if many else model.predict
+    values = np.where(missing, predict(numbers[rows]).value, numbers[rows])
     # Dates end where the observed ones do.
     known = enumerate(model.schema.columns[at] for at in model.schema.features)
     free = {j for j, column in known if column.family == "number"}
@@ -110,9 +97,26 @@ def fit_joint(
     }
     if many:
         _start(columns, work, missing, random)
+    trace = _sweep(columns, work, missing, random, many=many)
+    learned = tuple(
+        columns[j].result(low, high) if j in columns else drawn_from_guess(k)
+        for j, (k, low, high) in enumerate(zip(design.n_categories, *ranges, strict=True))
+    )
+    return Joint(design, learned, covariance_of(work.inputs[:, design.numbers]), trace)
+
+
+def _sweep(
+    columns: dict[int, SweptColumn],
+    work: Work,
+    missing: BoolArray,
+    random: np.random.Generator,
+    *,
+    many: bool,
+) -> FloatArray:
+    """Go through the columns again and again, and keep draws; return the trace of a `Joint`."""
     keep, grow = _spread_over_sweeps(DRAWS, many=many), _spread_over_sweeps(KEPT_TREES, many=many)
     first = 0 if many else TREES_FROM
-    usual, trace = _most_frequent(values, missing, design.n_categories), []
+    usual, trace = _most_frequent(work.values, missing, work.design.n_categories), []
     for sweep in range(max(keep) + 1):
         if sweep == first:
             _start_trees(columns.values())
@@ -132,15 +136,7 @@ def fit_joint(
             products = [_products(work.inputs, each) for each in weights.T]
             for column in columns.values():
                 column.keep(weights, products)
-    return Joint(
-        design,
-        tuple(
-            columns[j].result(low, high) if j in columns else drawn_from_guess(k)
-            for j, (k, low, high) in enumerate(zip(design.n_categories, *ranges, strict=True))
-        ),
-        covariance_of(work.inputs[:, design.numbers]),
-        np.stack(trace),
-    )
+    return np.stack(trace)
 
 
 def _apart(design: Design, values: FloatArray, missing: BoolArray, seed: int) -> FloatArray:
@@ -197,6 +193,21 @@ def _products(inputs: FloatArray, weights: FloatArray) -> Products:
         return products
     together = inputs.T @ (inputs * weights[:, None])
     return lambda some: together[np.ix_(some, some)]
+
+
+def learns_quickly(model: GrapeModel, numbers: FloatArray) -> bool:
+    """Whether a table is long, so that learning from it takes little time beside a fit."""
+    affordable = _affordable_rows(Design(model.features.n_categories, model.scaling))
+    return affordable >= MANY_ROWS and leaves_little_open(np.isnan(numbers))
+
+
+def _affordable_rows(design: Design) -> int:
+    """Return how many rows may be learned from."""
+    width = min(design.width, MOST_INPUTS)
+    # A regression for every category, but none where there are too many.
+    regressions = sum(max(1, k) for k in design.n_categories if k <= MOST_CATEGORIES)
+    affordable = int(MOST_WORK / (max(1, regressions) * width**2))
+    return min(LEARNED_ROWS, max(FEWEST_ROWS, affordable))
 
 
 def leaves_little_open(missing: BoolArray) -> bool:

@@ -33,8 +33,8 @@ from grapefill.uncertainty.choosing import choose_alike, choose_category, choose
 from grapefill.uncertainty.curves import Curve
 from grapefill.uncertainty.design import closest_of
 from grapefill.uncertainty.groups import Effects
+from grapefill.uncertainty.logistic import category_chances
 from grapefill.uncertainty.reach import Bend, Ends, Reach
-from grapefill.uncertainty.regression import category_chances
 from grapefill.uncertainty.remainders import Trust
 from grapefill.uncertainty.start import errors_together
 

@@ -16,14 +16,9 @@ from grapefill.uncertainty.column_trees import ColumnTrees
 from grapefill.uncertainty.design import closest_of, has_frequent, values_of_list
 from grapefill.uncertainty.groups import Effects, Groups
 from grapefill.uncertainty.joint import ColumnDraws, Work
+from grapefill.uncertainty.logistic import Odds, category_chances, fit_logistic
 from grapefill.uncertainty.reach import Bend, Ends, Reach, reach_of
-from grapefill.uncertainty.regression import (
-    Fit,
-    category_chances,
-    fit_linear,
-    fit_logistic,
-    solve_products,
-)
+from grapefill.uncertainty.regression import Fit, fit_linear, solve_products
 from grapefill.uncertainty.relevant import choose_columns, choose_inputs
 from grapefill.uncertainty.remainders import Trust, what_is_left
 
@@ -130,10 +125,11 @@ class SweptColumn:
         self.values = np.empty(0)
         if not self.n_categories and not self.as_donors:
             self.values = like.values if like else values_of_list(self.truth)
-        self.start: FloatArray | None = None
         self.regressions = 0
         self.drawn = np.empty(0)
-        self.fit = Fit(np.empty(0), np.empty(0), np.empty(0), ())
+        # Of numbers and of categories.
+        self.fit = Fit(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
+        self.odds: Odds | None = None
         self.pool, self.levels = np.empty(0), np.empty(0)
         self.shift = np.zeros(self.inputs.size)
         self.rest = np.empty(0)
@@ -159,29 +155,29 @@ class SweptColumn:
     def regress(self) -> None:
         """Regress the column on the others, and draw the coefficients."""
         inputs = self._read(self.known)
-        first = not self.fit.roots
-        # How wide priors are changes little from one sweep to the next.
-        self.fit = self._fit(inputs, anew=self.regressions % PER_WIDTH == 0)
         self.regressions += 1
         if self.n_categories:
+            self.odds = self._fit_odds(inputs)
             # Rows that count more or less often keep apart what they all tell apart; a normal
             # around coefficients of which little is known but that they are large does not.
             weights = self.random.exponential(size=(self.known.size, 1))
-            self.drawn = self.fit.reweighted(inputs, weights, self.random)[0]
-            self.start = self.fit.best
-        else:
-            self.drawn = self.fit.drawn
-            if self.groups:
-                self._regroup(inputs, FIRST_TURNS if first else 1)
-            self.rest = self.trees.rest = self._left_over(inputs, self._alone())
-            if first and not self.as_donors and not self.values.size:
-                expected = inputs @ self.fit.best + self._common(self.known)
-                again = expected + self.random.permutation(self.rest)
-                redrawn = self.work.design.undo(self.feature, again)
-                # A curved scale may turn a little more into a multiple.
-                if self.may_exceed and self.feature not in self.work.design.curves:
-                    self.ends = Ends(reach_of(self.truth, redrawn))
-                self.ends = Ends.of(self.truth, redrawn, self.ends.reach)
+            self.drawn = self.odds.reweighted(inputs, weights)[0]
+            return
+        first = self.regressions == 1
+        # How wide priors are changes little from one sweep to the next.
+        self.fit = self._fit(inputs, anew=self.regressions % PER_WIDTH == 1)
+        self.drawn = self.fit.drawn
+        if self.groups:
+            self._regroup(inputs, FIRST_TURNS if first else 1)
+        self.rest = self.trees.rest = self._left_over(inputs, self._alone())
+        if first and not self.as_donors and not self.values.size:
+            expected = inputs @ self.fit.best + self._common(self.known)
+            again = expected + self.random.permutation(self.rest)
+            redrawn = self.work.design.undo(self.feature, again)
+            # A curved scale may turn a little more into a multiple.
+            if self.may_exceed and self.feature not in self.work.design.curves:
+                self.ends = Ends(reach_of(self.truth, redrawn))
+            self.ends = Ends.of(self.truth, redrawn, self.ends.reach)
 
     def _regroup(self, inputs: FloatArray, turns: int) -> None:
         """Draw the effects of groups, and coefficients given these, by turns."""
@@ -210,21 +206,20 @@ class SweptColumn:
         chances = np.empty((self.known.size, self.n_categories))
         for number in range(PARTS):
             others, mine = part != number, part == number
-            fit = fit_logistic(
-                inputs[others],
-                self.target[others],
-                self.n_categories,
-                start=self.start,
+            odds = fit_logistic(
+                inputs[others], self.target[others], self.n_categories, near=self.odds
             )
-            chances[mine] = category_chances(inputs[mine] @ fit.best, self.n_categories)
+            chances[mine] = category_chances(inputs[mine] @ odds.best, self.n_categories)
         self.trees.hear_regression(chances)
 
     def _fit(self, inputs: FloatArray, *, anew: bool = False) -> Fit:
-        """Regress the column, perhaps with priors whose widths are found out anew."""
-        if not self.n_categories:
-            widths = None if anew else self.fit.widths
-            return fit_linear(inputs, self._alone(), self.random, widths=widths)
-        return fit_logistic(inputs, self.target, self.n_categories, start=self.start)
+        """Regress numbers, perhaps with priors whose widths are found out anew."""
+        widths = None if anew else self.fit.widths
+        return fit_linear(inputs, self._alone(), self.random, widths=widths)
+
+    def _fit_odds(self, inputs: FloatArray) -> Odds:
+        """Regress categories."""
+        return fit_logistic(inputs, self.target, self.n_categories, near=self.odds)
 
     def keep(self, weights: FloatArray, products: Sequence[Products]) -> None:
         """Keep draws of the coefficients that belong together with those of other columns.
@@ -243,7 +238,10 @@ class SweptColumn:
         """
         mostly_drawn = self.known.size < LEAST_KNOWN * weights.shape[0]
         by_more = self.trees.are_used or self.as_donors or bool(self.groups)
-        if self.n_categories or by_more or mostly_drawn:
+        if self.n_categories:
+            inputs = self._read(self.known)
+            drawn = self._fit_odds(inputs).reweighted(inputs, weights[self.known])
+        elif by_more or mostly_drawn:
             inputs = self._read(self.known)
             drawn = self._fit(inputs).reweighted(inputs, weights[self.known], self.random)
         else:
@@ -344,7 +342,7 @@ class SweptColumn:
 
     def redraw_like(self, other: SweptColumn) -> None:
         """Draw the holes of the column by what was learned from other rows of it."""
-        self.start = other.start
+        self.odds = other.odds
         mine = {name: getattr(self, name) for name in LEARNED}
         for name in LEARNED:
             setattr(self, name, getattr(other, name))

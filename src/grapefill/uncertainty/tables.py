@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from grapefill.errors import ConfigError, InputError
 from grapefill.table import Kind
+from grapefill.trees.work import threads
 from grapefill.uncertainty.cells import by_feature, pieces, point_of
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
     Numbers = dict[int, tuple[IntArray, FloatArray]]
     """For columns with holes, the rows and their encoded numbers."""
+
+# Fewer rows are not worth a thread of their own.
+FEWEST_ROWS = 500
 
 
 class Interval(tuple[Any, Any]):
@@ -120,14 +125,21 @@ def other_fills(beliefs: Beliefs, parts: Sequence[Part], fill: str) -> Numbers:
 def drawn_fills(
     uncertainty: Uncertainty, schema: Schema, parts: Sequence[Part], *, seed: int, number: int
 ) -> Numbers:
-    """Return one draw of all missing cells."""
-    drawn = {
-        id(part): uncertainty.sampler.draw(
+    """Return one draw of all missing cells.
+
+    Every row is drawn as if it were alone, so that some can be drawn in each thread.
+    """
+
+    def draw(part: Part) -> FloatArray:
+        return uncertainty.sampler.draw(
             part.numbers, part.guess, part.rows, seed=seed, number=number
         )
-        for part in parts
-    }
-    return collect(schema, parts, lambda part, at: drawn[id(part)][part.holes[:, at], at])
+
+    most = max(FEWEST_ROWS, -(-sum(part.rows.size for part in parts) // torch.get_num_threads()))
+    some = [piece for part in parts for piece in part.pieces(most)]
+    with threads() as pool:
+        drawn = {id(part): values for part, values in zip(some, pool.map(draw, some), strict=True)}
+    return collect(schema, some, lambda part, at: drawn[id(part)][part.holes[:, at], at])
 
 
 def interval_ends(
