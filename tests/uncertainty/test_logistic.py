@@ -88,8 +88,36 @@ def test_to_first_order_they_are_those_of_a_regression_with_weights():
                 beta @ beta
             )
 
-        exact = minimize(loss, fit.best[:, 0], method="BFGS").x
-        assert np.abs(found[:, 0] - exact).max() < 0.2 * np.abs(exact - fit.best[:, 0]).max()
+        usual = minimize(loss, fit.best[:, 0], args=(np.ones(2_000),), method="BFGS").x
+        exact = minimize(loss, fit.best[:, 0], method="BFGS").x - usual
+        assert np.abs(found[:, 0] - fit.best[:, 0] - exact).max() < 0.2 * np.abs(exact).max()
+
+
+def test_in_few_rows_two_categories_have_the_coefficients_of_firth():
+    random = np.random.default_rng(6)
+    inputs = np.column_stack([np.ones(40), random.normal(size=(40, 2))])
+    codes = (inputs @ [0.5, 1.5, -1.0] + random.logistic(size=40) > 0).astype(float)
+
+    def loss(beta, firth):
+        log_odds = inputs @ beta
+        weight = 1 / (2 + np.exp(log_odds) + np.exp(-log_odds))
+        told = np.linalg.slogdet(inputs.T @ (inputs * weight[:, None]))[1]
+        likely = (codes * log_odds - np.logaddexp(0, log_odds)).sum()
+        return PRECISION / 4 * beta @ beta - likely - firth * told
+
+    fit = fit_logistic(inputs, codes, 2)
+    usual = fit.chances[:, 1].mean()
+    share = (fit.chances[:, 0] * fit.chances[:, 1]).mean() / (usual * (1 - usual))
+    firth, most = (minimize(loss, np.zeros(3), args=(each,)).x for each in (share / 2, 0.0))
+    assert 0.5 < share < 1
+    assert np.abs(fit.best[:, 0] - firth).max() < 0.1 * np.abs(most - firth).max()
+
+
+def test_half_a_count_is_added_to_every_category():
+    codes = np.repeat([0.0, 1.0, 2.0], [2, 5, 13])
+    best = fit_logistic(np.ones((20, 1)), codes, 3).best
+    chances = category_chances(np.ones((1, 1)) @ best, 3)[0]
+    np.testing.assert_allclose(chances, np.array([2.5, 5.5, 13.5]) / 21.5, atol=0.01)
 
 
 def test_coefficients_differ_as_much_as_their_likelihood_leaves_open():

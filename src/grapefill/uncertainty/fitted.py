@@ -44,6 +44,8 @@ MOST_ROWS = 50_000
 class Unlearned:
     """What is needed to learn how to draw cells, put aside at fit: not everybody draws.
 
+    See `ready` for where it is learned right away.
+
     Parameters
     ----------
     numbers : ndarray of shape (rows, features)

@@ -11,6 +11,17 @@ where :math:`p` are the probabilities of the categories, :math:`y` is 1 for the 
 posterior, as in mice's ``polyreg``, is wide where categories are told apart without fail, and would
 mix them up.
 
+Of few rows the most probable coefficients are too large on average, and the categories drawn by
+them would go along with inputs too much. So a part of a count is added to every category of every
+row, as Firth (1993) has it for two of them: with :math:`h_{ia}` the leverage of row :math:`i` in
+the regression of category :math:`a` against the others,
+
+.. math:: f_{ia} - p_{ia} \sum_b f_{ib}, \quad f_{ia} = s h_{ia} (1/2 - p_{ia}).
+
+Where nothing but the constant is an input, that is half a count for every category. :math:`s` is
+the share of the variance of categories that inputs leave open: where these tell them without fail,
+nothing is added, for it would mix them up.
+
 :math:`H` would be a matrix of all coefficients of all categories. It is never written down:
 conjugate gradients need its products with a vector only, and what rows tell about each category
 alone leads them there in a few steps.
@@ -21,6 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dtrtrs
 
 from grapefill.uncertainty.regression import cholesky, solve
 
@@ -171,11 +183,15 @@ class _Newton:
     ----------
     anew : bool
         Whether the next step works out anew what rows tell.
+    leverage : ndarray of shape (rows, categories)
+        How much every row tells of what is known about it, over its weight; without rows until
+        that is worked out.
     """
 
     def __init__(self, inputs: FloatArray, truth: BoolArray, near: Odds | None) -> None:
         self.inputs, self.truth = inputs, truth
         self.beta = np.zeros((inputs.shape[1], truth.shape[1]))
+        self.leverage = np.empty(0)
         self.roots: list[FloatArray] = [np.empty(0)] * truth.shape[1]
         self.anew = near is None
         if near is not None:
@@ -192,11 +208,13 @@ class _Newton:
         highest = self.logits.max(axis=1)
         odds = np.asfortranarray(np.exp(self.logits - highest[:, None]))
         total = odds.sum(axis=1)
+        more = self._pseudo_counts(odds / total[:, None])
         for at in range(self.truth.shape[1]):
             chance = np.minimum(odds[:, at] / total, 1.0)
             if self.anew:
                 self.roots[at] = cholesky(_information(self.inputs, chance * (1 - chance)), 0.0)
-            pull = self.inputs.T @ (self.truth[:, at] - chance) - PRECISION * self.beta[:, at]
+            pull = self.inputs.T @ (self.truth[:, at] + more[:, at] - chance)
+            pull -= PRECISION * self.beta[:, at]
             step = solve(self.roots[at], pull)
             # Before it is shortened.
             largest = max(largest, float(pull @ step))
@@ -207,7 +225,24 @@ class _Newton:
             total -= odds[:, at]
             odds[:, at] = np.exp(np.minimum(self.logits[:, at] - highest, FARTHEST))
             total = np.maximum(total, CLOSE) + odds[:, at]
+        if self.anew:
+            self.leverage = np.empty(0)
         return float(np.sqrt(largest))
+
+    def _pseudo_counts(self, chances: FloatArray) -> FloatArray:
+        """Return what is added to the categories of every row, shape (rows, categories)."""
+        if not self.leverage.size:
+            # At the first step from nowhere nothing is known yet.
+            if not self.roots[0].size:
+                return np.zeros_like(chances)
+            apart = [dtrtrs(root, self.inputs.T, trans=1)[0] for root in self.roots]
+            self.leverage = np.stack([np.square(each).sum(axis=0) for each in apart], axis=1)
+        left = chances * (1 - chances)
+        usual = chances.mean(axis=0)
+        share = left.mean(axis=0).sum() / max((usual * (1 - usual)).sum(), CLOSE)
+        own = share * self.leverage * left * (0.5 - chances)
+        found: FloatArray = own - chances * own.sum(axis=1, keepdims=True)
+        return found
 
 
 def _information(inputs: FloatArray, weight: FloatArray) -> FloatArray:
