@@ -17,11 +17,11 @@ from grapefill.evaluate import draw_mask
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 RESULTS = ResultFile("draws", ("dataset", "preset", "seed"))
 MISSING = 0.3
 DRAWS = 20
-COST = "cost-10000x20"
 # The tables of the study of pooled coefficients.
 SIMULATED = {
     f"{model}-{mechanism}-{rows}": {"model": model, "mechanism": mechanism, "rows": rows}
@@ -29,11 +29,14 @@ SIMULATED = {
     for model in MODELS
     for mechanism in MECHANISMS
 }
+# What draws cost is measured on these, made below.
+COSTS = ("cost-10000x20", "cost-10000x20-categories", "cost-10000x20-products")
+ROUNDS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
-    sets = [*UCI, *MIXED, COST]
+    sets = [*UCI, *MIXED, *COSTS]
     parser.add_argument("--datasets", nargs="+", default=sets, choices=[*sets, *SIMULATED])
     parser.add_argument("--preset", default="fast", choices=["fast", "default"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[100])
@@ -55,8 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
 def measure(fields: dict[str, Any], data_dir: str | None) -> dict[str, Any]:
     """Fit to one table and look at its draws."""
     seed = fields["seed"]
-    if fields["dataset"] == COST:
-        return _cost(fields["preset"], seed)
+    if fields["dataset"] in COSTS:
+        return _cost(fields["dataset"], fields["preset"], seed)
     if fields["dataset"] in SIMULATED:
         complete, holed = simulate(SIMULATED[fields["dataset"]], seed)
     else:
@@ -105,26 +108,44 @@ def _expected(draws: np.ndarray) -> float:
     return float(np.nanmean(apart))
 
 
-def _cost(preset: str, seed: int) -> dict[str, Any]:
-    """Return seconds of fit, fill, one draw and twenty, and the memory of one draw and of five."""
-    random = np.random.default_rng(seed)
+def _made(name: str, random: np.random.Generator) -> pd.DataFrame:
+    """Return a complete table of 10,000 rows and 20 columns."""
     numbers = random.normal(size=(10_000, 5)) @ random.normal(size=(5, 20))
-    numbers = np.tanh(numbers) + 0.5 * random.normal(size=numbers.shape)
-    table = pd.DataFrame(numbers).rename(columns=str)
+    noise = random.normal(size=numbers.shape)
+    table = pd.DataFrame(np.tanh(numbers) + 0.5 * noise).rename(columns=str)
+    if name.endswith("categories"):
+        for j, count in zip(range(12, 20), (2, 2, 3, 4, 5, 6, 8, 12), strict=True):
+            labels = [f"c{number}" for number in range(count)]
+            table[str(j)] = pd.qcut(table[str(j)], count, labels=labels).astype(str)
+        table.iloc[:, 8:12] = (2 * table.iloc[:, 8:12]).round()
+    if name.endswith("products"):
+        parts = random.normal(size=(10_000, 6))
+        for j in range(1, 20, 2):
+            table[str(j)] = parts[:, j % 6] * parts[:, (j + 1 + j // 6) % 6] + 0.3 * noise[:, j]
+            table[str(j - 1)] = parts[:, (j - 1) % 6] + 0.5 * noise[:, j - 1]
+    return table
+
+
+def _cost(name: str, preset: str, seed: int) -> dict[str, Any]:
+    """Return seconds of fit, the first draw, fill, one draw and twenty, and the memory of draws.
+
+    All but the first two are medians; memory is that of one draw and of five.
+    """
+    random = np.random.default_rng(seed)
+    table = _made(name, random)
     table = table.mask(random.random(table.shape) < MISSING)
-    started = time.perf_counter()
-    imputer = GrapeImputer(preset, random_state=seed).fit(table)
-    seconds = {"fit": time.perf_counter() - started}
+    imputer = GrapeImputer(preset, random_state=seed)
+    seconds = {"fit": _seconds(lambda: imputer.fit(table))}
     imputer.transform(table)
-    for name, work in {
-        "learning": lambda: imputer.uncertainty_,
-        "transform": lambda: imputer.transform(table),
-        "one_draw": lambda: list(imputer.sample_each(table, 1, random_state=0)),
-        "twenty_draws": lambda: [None for _ in imputer.sample_each(table, 20, random_state=0)],
-    }.items():
-        started = time.perf_counter()
-        work()
-        seconds[name] = time.perf_counter() - started
+    seconds["first_draw"] = _seconds(lambda: imputer.sample(table, 1, random_state=0))
+    for kind, count, rounds in (("one_draw", 1, ROUNDS), ("twenty_draws", 20, 3)):
+        taken = []
+        for number in range(rounds):
+            draws = imputer.sample_each(table, count, random_state=number)
+            taken.append(_seconds(lambda draws=draws: [None for _ in draws]))
+        seconds[kind] = float(np.median(taken))
+    fills = [_seconds(lambda: imputer.transform(table)) for _ in range(ROUNDS)]
+    seconds["transform"] = float(np.median(fills))
     memory = {}
     for count in (1, 5):
         tracemalloc.start()
@@ -135,10 +156,23 @@ def _cost(preset: str, seed: int) -> dict[str, Any]:
     return {name: round(value, 3) for name, value in seconds.items()} | memory
 
 
+def _seconds(work: Callable[[], Any]) -> float:
+    """Return the seconds that something takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
 def table(preset: str) -> str:
     """Return how far correlations are off in draws and in single fills."""
     lines = [line for line in RESULTS.lines() if line["preset"] == preset and "single" in line]
     names = ("single", "draws", "averaged", "expected")
+    known = [line for line in lines if line["dataset"] in (*UCI, *MIXED) and "expected" in line]
+    for seed in sorted({line["seed"] for line in known}):
+        each = [line for line in known if line["seed"] == seed]
+        if len(each) == len(UCI) + len(MIXED):
+            sums = {name: sum(line[name] for line in each) for name in names}
+            lines.append({"dataset": "all, in sum", "seed": seed} | sums)
     rows = [
         [
             line["dataset"],
@@ -150,4 +184,24 @@ def table(preset: str) -> str:
         for line in lines
     ]
     head = ["table", "seed", "single fill", "a draw", "all draws", "to be expected", "ratio"]
-    return markdown_table(head, rows)
+    return "\n\n".join([markdown_table(head, rows), cost_table(preset)])
+
+
+def cost_table(preset: str) -> str:
+    """Return what draws cost, in fills."""
+    some = [line for line in RESULTS.lines() if line["preset"] == preset and "first_draw" in line]
+    names = ("first_draw", "one_draw", "twenty_draws")
+    rows = [
+        [
+            line["dataset"],
+            str(line["seed"]),
+            str(line["threads"]),
+            f"{line['fit']:.1f}",
+            f"{line['transform']:.3f}",
+            *(f"{line[name] / line['transform']:.1f}" for name in names),
+            f"{line['peak_mb_1']:.0f}, {line['peak_mb_5']:.0f}",
+        ]
+        for line in some
+    ]
+    head = ["table", "seed", "threads", "fit, s", "a fill, s", "first draw, fills", "a draw"]
+    return markdown_table([*head, "twenty", "peak of one, of five, MB"], rows)

@@ -254,10 +254,10 @@ class GrapeEstimator(BaseEstimator):
         require_observed(encoded)
         model.network.eval()
         model.states = model.freeze_states(model.without_labels(encoded.numbers))
-        self._after_refresh(encoded.numbers)
+        self._after_refresh()
         return self
 
-    def _after_refresh(self, numbers: FloatArray) -> None:
+    def _after_refresh(self) -> None:
         """Forget what the network said before; nothing, unless an estimator kept any of it."""
 
     def _checked_preset(self) -> Preset:

@@ -533,13 +533,13 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         aside = Unlearned.put_aside(numbers, seed=seed, quick=quick, whole=whole)
         try:
             return aside if interrupted else aside.ready(model)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, MemoryError):
             # All is trained, and this can be done later.
             return aside
 
-    def _after_refresh(self, numbers: FloatArray) -> None:
-        if self.model_ is not None and self._draws is not None:
-            self._draws = self._draws.refreshed(self.model_, numbers)
+    def _after_refresh(self) -> None:
+        if isinstance(self._draws, Unlearned):
+            self._draws = self._draws.forget_fills()
 
     def _learn_schema(self, table: Table, previous: GrapeModel | None) -> Schema:
         if previous is None:

@@ -91,21 +91,28 @@ def test_the_number_of_threads_makes_no_difference(monkeypatch):
     assert any(column.forest is not None for column in learned[0].columns)
 
 
-@pytest.mark.parametrize("learned", [False, True])
-def test_fills_are_those_of_the_network_as_it_was_trained_further(quick, learned):
+@pytest.mark.usefixtures("long")
+def test_it_is_the_rows_that_are_learned_from_which_count(imputer, numbers, monkeypatch):
+    monkeypatch.setattr(gibbs, "LEARNED_ROWS", 120)
+    numbers = np.vstack([numbers, np.full((5 * len(numbers), numbers.shape[1]), np.nan)])
+    seen = []
+    monkeypatch.setattr(gibbs, "leaves_little_open", lambda missing: seen.append(missing) or False)
+    gibbs.learns_quickly(imputer.model_, numbers, 5)
+    fit_joint(imputer.model_, numbers, seed=5)
+    np.testing.assert_array_equal(*seen)
+
+
+def test_fills_are_those_of_the_network_as_it_was_trained_further(quick):
     table = np.random.default_rng(0).normal(size=(80, 1)) + np.zeros((80, 3))
     table[::3, 1] = np.nan
     imputer = GrapeImputer("fast", settings=quick, random_state=0).fit(table)
-    if learned:
-        assert imputer.uncertainty_.fills
     with torch.no_grad():
         for weights in imputer.network_.parameters():
             weights.mul_(1.5)
     imputer.refresh(table)
-    expected = some_fills(imputer.model_, table, 0)
-    assert imputer.uncertainty_.fills.keys() == expected.keys()
+    aside = imputer._draws
+    expected = some_fills(imputer.model_, aside.numbers, aside.seed)
     for j, fills in imputer.uncertainty_.fills.items():
-        # Of so few rows all are taken, in the order of the table.
         np.testing.assert_array_equal(fills.guess, expected[j].guess)
 
 

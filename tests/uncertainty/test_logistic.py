@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
 
 from grapefill.uncertainty.logistic import PRECISION, category_chances, fit_logistic
 
@@ -93,31 +94,53 @@ def test_to_first_order_they_are_those_of_a_regression_with_weights():
         assert np.abs(found[:, 0] - fit.best[:, 0] - exact).max() < 0.2 * np.abs(exact).max()
 
 
-def test_in_few_rows_two_categories_have_the_coefficients_of_firth():
+def few_rows(random, rows=120):
+    inputs = np.column_stack([np.ones(rows), random.normal(size=(rows, 4))])
+    chances = category_chances(inputs @ [[-1.0], [1.0], [-1.0], [0.5], [0.0]], 2)
+    return inputs, choose(chances, random)
+
+
+def test_slopes_of_few_rows_are_not_too_large_on_average():
     random = np.random.default_rng(6)
-    inputs = np.column_stack([np.ones(40), random.normal(size=(40, 2))])
-    codes = (inputs @ [0.5, 1.5, -1.0] + random.logistic(size=40) > 0).astype(float)
-
-    def loss(beta, firth):
-        log_odds = inputs @ beta
-        weight = 1 / (2 + np.exp(log_odds) + np.exp(-log_odds))
-        told = np.linalg.slogdet(inputs.T @ (inputs * weight[:, None]))[1]
-        likely = (codes * log_odds - np.logaddexp(0, log_odds)).sum()
-        return PRECISION / 4 * beta @ beta - likely - firth * told
-
-    fit = fit_logistic(inputs, codes, 2)
-    usual = fit.chances[:, 1].mean()
-    share = (fit.chances[:, 0] * fit.chances[:, 1]).mean() / (usual * (1 - usual))
-    firth, most = (minimize(loss, np.zeros(3), args=(each,)).x for each in (share / 2, 0.0))
-    assert 0.5 < share < 1
-    assert np.abs(fit.best[:, 0] - firth).max() < 0.1 * np.abs(most - firth).max()
+    found, most = [], []
+    for _ in range(300):
+        inputs, codes = few_rows(random)
+        found.append(fit_logistic(inputs, codes, 2).best[1:4, 0])
+        model = LogisticRegression(C=1e6).fit(inputs[:, 1:], codes)
+        most.append(model.coef_[0, :3])
+    truth = np.array([1.0, -1.0, 0.5])
+    assert (np.abs(np.mean(found, axis=0) - truth) < 0.05).all()
+    assert (np.sign(truth) * (np.mean(most, axis=0) - truth) > 0.02).all()
 
 
-def test_half_a_count_is_added_to_every_category():
-    codes = np.repeat([0.0, 1.0, 2.0], [2, 5, 13])
-    best = fit_logistic(np.ones((20, 1)), codes, 3).best
-    chances = category_chances(np.ones((1, 1)) @ best, 3)[0]
-    np.testing.assert_allclose(chances, np.array([2.5, 5.5, 13.5]) / 21.5, atol=0.01)
+@pytest.mark.parametrize("n_categories", [2, 5])
+def test_categories_are_as_frequent_as_they_were(n_categories):
+    random = np.random.default_rng(7)
+    inputs = np.column_stack([np.ones(500), random.normal(size=(500, 20))])
+    codes = np.zeros(500)
+    rare = np.array([4, 8, 3, 12])[: n_categories - 1]
+    codes[: rare.sum()] = np.repeat(np.arange(1, n_categories), rare)
+    random.shuffle(codes)
+    fit = fit_logistic(inputs, codes, n_categories)
+    np.testing.assert_allclose(fit.chances.sum(axis=0)[1:], rare, rtol=0.1, atol=0.3)
+
+
+def test_nested_categories_differ_as_much_as_they_should():
+    random = np.random.default_rng(8)
+    inputs = np.column_stack([np.ones(1_500), random.normal(size=(1_500, 4))])
+    # Which half is told sharply, which category of it not at all.
+    half = random.random(1_500) < 1 / (1 + np.exp(-10 * inputs[:, 1]))
+    codes = 3.0 * half + random.integers(3, size=1_500)
+    fit = fit_logistic(inputs, codes, 6)
+    weights = random.exponential(size=(1_500, 40))
+    inverse = np.linalg.inv(precision(inputs, fit.chances))
+    exact = []
+    for weight in weights.T:
+        pull = inputs.T @ ((weight - 1)[:, None] * fit.left)
+        moved = (inverse @ pull.T.ravel()).reshape(6, 5).T
+        exact.append(moved[:, 1:] - moved[:, :1])
+    spread = fit.reweighted(inputs, weights).std(axis=0)
+    np.testing.assert_allclose(spread, np.std(exact, axis=0), rtol=0.03)
 
 
 def test_coefficients_differ_as_much_as_their_likelihood_leaves_open():

@@ -80,12 +80,11 @@ class Unlearned:
         """
         aside = replace(self, fills=some_fills(model, self.numbers, self.seed))
         by_regressions = self.whole and not self.quick and model.features.count <= MOST_COLUMNS
-        quickly = by_regressions and learns_quickly(model, self.numbers)
+        quickly = by_regressions and learns_quickly(model, self.numbers, self.seed)
         return aside.learn(model) if quickly else aside
 
-    def refreshed(self, model: GrapeModel, numbers: FloatArray) -> Self:
-        """Return the same for a model that is another one now; fills are worked out when needed."""
-        del model, numbers
+    def forget_fills(self) -> Self:
+        """Return the same without what a model filled in, which is another one now."""
         return replace(self, fills=None)
 
     def learn(self, model: GrapeModel) -> Uncertainty:
@@ -182,10 +181,6 @@ class Uncertainty:
         else:
             sampler = fit_joint(model, numbers, seed=seed, quick=quick)
         return cls(sampler, observed, repeats, shares, counts, fills)
-
-    def refreshed(self, model: GrapeModel, numbers: FloatArray) -> Self:
-        """Return the same with what a model that is another one now fills into some rows."""
-        return replace(self, fills=some_fills(model, numbers, seed=0))
 
     def held_out(self, model: GrapeModel, *, further: bool = True) -> HeldOut | None:
         """Return the held-out cells of a model, and further ones if they are few.

@@ -195,10 +195,12 @@ def _products(inputs: FloatArray, weights: FloatArray) -> Products:
     return lambda some: together[np.ix_(some, some)]
 
 
-def learns_quickly(model: GrapeModel, numbers: FloatArray) -> bool:
-    """Whether a table is long, so that learning from it takes little time beside a fit."""
-    affordable = _affordable_rows(Design(model.features.n_categories, model.scaling))
-    return affordable >= MANY_ROWS and leaves_little_open(np.isnan(numbers))
+def learns_quickly(model: GrapeModel, numbers: FloatArray, seed: int) -> bool:
+    """Whether a table is long for `fit_joint`, which then takes little time beside a fit."""
+    most = _affordable_rows(Design(model.features.n_categories, model.scaling))
+    # The rows that it will choose.
+    rows = choose_rows(numbers, most, np.random.default_rng(seed))
+    return leaves_little_open(np.isnan(numbers[rows]))
 
 
 def _affordable_rows(design: Design) -> int:

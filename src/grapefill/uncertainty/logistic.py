@@ -12,15 +12,15 @@ posterior, as in mice's ``polyreg``, is wide where categories are told apart wit
 mix them up.
 
 Of few rows the most probable coefficients are too large on average, and the categories drawn by
-them would go along with inputs too much. So a part of a count is added to every category of every
-row, as Firth (1993) has it for two of them: with :math:`h_{ia}` the leverage of row :math:`i` in
-the regression of category :math:`a` against the others,
+them would go along with inputs too much. Where there are two categories, Firth (1993) takes that
+off by adding a part of a count to either in every row,
 
-.. math:: f_{ia} - p_{ia} \sum_b f_{ib}, \quad f_{ia} = s h_{ia} (1/2 - p_{ia}).
+.. math:: s h_i (1/2 - p_i),
 
-Where nothing but the constant is an input, that is half a count for every category. :math:`s` is
-the share of the variance of categories that inputs leave open: where these tell them without fail,
-nothing is added, for it would mix them up.
+with :math:`h_i` the leverage of a row. The constant is not to notice, or a rare category would be
+drawn too often (Puhr et al., 2017): what is added is taken back by the same share of every row's
+variance. :math:`s` is the share of the variance of categories that inputs leave open: where these
+tell them without fail, nothing is added, for it would mix them up.
 
 :math:`H` would be a matrix of all coefficients of all categories. It is never written down:
 conjugate gradients need its products with a vector only, and what rows tell about each category
@@ -48,7 +48,7 @@ FARTHEST = 500.0
 # Standard errors that make no difference.
 ENOUGH = 0.1
 # Steps of conjugate gradients, and the share of a draw's way that is close enough.
-GRADIENTS, NEAR = 60, 0.01
+GRADIENTS, NEAR = 60, 1e-3
 
 
 class Odds(NamedTuple):
@@ -183,9 +183,8 @@ class _Newton:
     ----------
     anew : bool
         Whether the next step works out anew what rows tell.
-    leverage : ndarray of shape (rows, categories)
-        How much every row tells of what is known about it, over its weight; without rows until
-        that is worked out.
+    leverage : ndarray of shape (rows,)
+        Of two categories, that of every row over its weight; without rows until it is worked out.
     """
 
     def __init__(self, inputs: FloatArray, truth: BoolArray, near: Odds | None) -> None:
@@ -208,7 +207,7 @@ class _Newton:
         highest = self.logits.max(axis=1)
         odds = np.asfortranarray(np.exp(self.logits - highest[:, None]))
         total = odds.sum(axis=1)
-        more = self._pseudo_counts(odds / total[:, None])
+        more = self._more(odds / total[:, None])
         for at in range(self.truth.shape[1]):
             chance = np.minimum(odds[:, at] / total, 1.0)
             if self.anew:
@@ -229,20 +228,21 @@ class _Newton:
             self.leverage = np.empty(0)
         return float(np.sqrt(largest))
 
-    def _pseudo_counts(self, chances: FloatArray) -> FloatArray:
+    def _more(self, chances: FloatArray) -> FloatArray:
         """Return what is added to the categories of every row, shape (rows, categories)."""
+        nothing = np.zeros_like(chances)
+        # At the first step from nowhere no leverage is known yet.
+        if chances.shape[1] > 2 or not self.roots[0].size:
+            return nothing
         if not self.leverage.size:
-            # At the first step from nowhere nothing is known yet.
-            if not self.roots[0].size:
-                return np.zeros_like(chances)
-            apart = [dtrtrs(root, self.inputs.T, trans=1)[0] for root in self.roots]
-            self.leverage = np.stack([np.square(each).sum(axis=0) for each in apart], axis=1)
-        left = chances * (1 - chances)
+            apart = dtrtrs(self.roots[1], self.inputs.T, trans=1)[0]
+            self.leverage = np.square(apart).sum(axis=0)
+        left = chances[:, 0] * chances[:, 1]
         usual = chances.mean(axis=0)
-        share = left.mean(axis=0).sum() / max((usual * (1 - usual)).sum(), CLOSE)
-        own = share * self.leverage * left * (0.5 - chances)
-        found: FloatArray = own - chances * own.sum(axis=1, keepdims=True)
-        return found
+        share = left.mean() / max(usual[0] * usual[1], CLOSE)
+        more = share * self.leverage * left * (0.5 - chances[:, 1])
+        more -= left * (more.sum() / max(left.sum(), CLOSE))
+        return np.stack([-more, more], axis=1)
 
 
 def _information(inputs: FloatArray, weight: FloatArray) -> FloatArray:

@@ -59,7 +59,7 @@ class UncertaintyMixin:
 
     @property
     def uncertainty_(self) -> Uncertainty | None:
-        """How missing cells are drawn. Of long tables learned at fit, of others when needed."""
+        """How missing cells are drawn. Learned at fit of a long table, else when first needed."""
         check_is_fitted(self)
         if isinstance(self._draws, Unlearned):
             assert self.model_ is not None

@@ -157,7 +157,7 @@ class SweptColumn:
         inputs = self._read(self.known)
         self.regressions += 1
         if self.n_categories:
-            self.odds = self._fit_odds(inputs)
+            self.odds = self._fit_odds(inputs, self.target)
             # Rows that count more or less often keep apart what they all tell apart; a normal
             # around coefficients of which little is known but that they are large does not.
             weights = self.random.exponential(size=(self.known.size, 1))
@@ -206,9 +206,7 @@ class SweptColumn:
         chances = np.empty((self.known.size, self.n_categories))
         for number in range(PARTS):
             others, mine = part != number, part == number
-            odds = fit_logistic(
-                inputs[others], self.target[others], self.n_categories, near=self.odds
-            )
+            odds = self._fit_odds(inputs[others], self.target[others])
             chances[mine] = category_chances(inputs[mine] @ odds.best, self.n_categories)
         self.trees.hear_regression(chances)
 
@@ -217,9 +215,9 @@ class SweptColumn:
         widths = None if anew else self.fit.widths
         return fit_linear(inputs, self._alone(), self.random, widths=widths)
 
-    def _fit_odds(self, inputs: FloatArray) -> Odds:
+    def _fit_odds(self, inputs: FloatArray, codes: FloatArray) -> Odds:
         """Regress categories."""
-        return fit_logistic(inputs, self.target, self.n_categories, near=self.odds)
+        return fit_logistic(inputs, codes, self.n_categories, near=self.odds)
 
     def keep(self, weights: FloatArray, products: Sequence[Products]) -> None:
         """Keep draws of the coefficients that belong together with those of other columns.
@@ -240,7 +238,7 @@ class SweptColumn:
         by_more = self.trees.are_used or self.as_donors or bool(self.groups)
         if self.n_categories:
             inputs = self._read(self.known)
-            drawn = self._fit_odds(inputs).reweighted(inputs, weights[self.known])
+            drawn = self._fit_odds(inputs, self.target).reweighted(inputs, weights[self.known])
         elif by_more or mostly_drawn:
             inputs = self._read(self.known)
             drawn = self._fit(inputs).reweighted(inputs, weights[self.known], self.random)
