@@ -230,10 +230,9 @@ class _Newton:
 
     def _more(self, chances: FloatArray) -> FloatArray:
         """Return what is added to the categories of every row, shape (rows, categories)."""
-        nothing = np.zeros_like(chances)
         # At the first step from nowhere no leverage is known yet.
         if chances.shape[1] > 2 or not self.roots[0].size:
-            return nothing
+            return np.zeros_like(chances)
         if not self.leverage.size:
             apart = dtrtrs(self.roots[1], self.inputs.T, trans=1)[0]
             self.leverage = np.square(apart).sum(axis=0)
