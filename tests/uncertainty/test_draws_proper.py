@@ -68,6 +68,17 @@ def test_the_variance_of_what_is_left_over_is_uncertain_too():
     assert 0.007 < np.mean(between) < 0.013
 
 
+def test_means_over_draws_are_less_a_matter_of_chance_than_draws(holed, imputer):
+    def means(seed):
+        drawn = imputer.sample_each(holed, 20, random_state=seed)
+        return [each[["a", "b"]].mean() for each in drawn]
+
+    found = np.array([means(seed) for seed in range(6)])
+    # Of 20 draws that have nothing to do with each other it would be about 1.
+    by_chance = found.std(axis=1, ddof=1).mean(axis=0) / np.sqrt(20)
+    assert (found.mean(axis=1).std(axis=0, ddof=1) < 0.6 * by_chance).all()
+
+
 def test_draws_of_wide_tables_know_how_little_is_known_of_a_row():
     random = np.random.default_rng(0)
     table = random.normal(size=(150, 4)) @ random.normal(size=(4, 204))

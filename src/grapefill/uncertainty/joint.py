@@ -28,7 +28,7 @@ import numpy as np
 
 from grapefill.training.parameters import starting
 from grapefill.trees.forest import Forest
-from grapefill.uncertainty.chance import uniforms
+from grapefill.uncertainty.chance import spread_uniforms, uniforms
 from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_donor, choose_vote
 from grapefill.uncertainty.curves import Curve
 from grapefill.uncertainty.design import closest_of
@@ -159,9 +159,8 @@ class Joint:
             for j, column in enumerate(self.columns):
                 cells = np.flatnonzero(use[:, j])
                 if cells.size and column.inputs.size:
-                    key = (seed, number, sweep, j)
-                    drawn = _draw(column, work, _Cells(j, cells, rows[cells], number, key))
-                    work.put(j, cells, drawn)
+                    asked = _Cells(j, cells, rows[cells], number, (seed, sweep))
+                    work.put(j, cells, _draw(column, work, asked))
         return work.values
 
     def _start(
@@ -376,14 +375,14 @@ class _Cells(NamedTuple):
     number : int
         Which imputation it is.
     key : tuple of int
-        What random numbers are for.
+        The source of randomness, and the sweep.
     """
 
     feature: int
     at: IntArray
     rows: IntArray
     number: int
-    key: tuple[int, ...]
+    key: tuple[int, int]
 
     def which(self, kept: int) -> int:
         """Return which of the kept coefficients to draw by, the same for all columns.
@@ -393,7 +392,7 @@ class _Cells(NamedTuple):
         return (self.number + self.key[0]) % kept
 
     def chance(self, purpose: int) -> FloatArray:
-        return uniforms(self.rows, *self.key, purpose)
+        return spread_uniforms(self.rows, self.number, *self.key, self.feature, purpose)
 
 
 def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:

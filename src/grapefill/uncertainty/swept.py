@@ -126,6 +126,8 @@ class SweptColumn:
         if not self.n_categories and not self.as_donors:
             self.values = like.values if like else values_of_list(self.truth)
         self.regressions = 0
+        # The most probable ones of every sweep since coefficients are kept.
+        self.best: list[FloatArray] = []
         self.drawn = np.empty(0)
         # Of numbers and of categories.
         self.fit = Fit(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
@@ -167,6 +169,8 @@ class SweptColumn:
         # How wide priors are changes little from one sweep to the next.
         self.fit = self._fit(inputs, anew=self.regressions % PER_WIDTH == 1)
         self.drawn = self.fit.drawn
+        if self.kept:
+            self.best.append(self.fit.best)
         if self.groups:
             self._regroup(inputs, FIRST_TURNS if first else 1)
         self.rest = self.trees.rest = self._left_over(inputs, self._alone())
@@ -367,7 +371,7 @@ class SweptColumn:
         kept = sorted(self.kept, key=attrgetter("place"))
         return ColumnDraws(
             self.inputs,
-            self._shifted(np.stack([each.coefficients for each in kept])),
+            self._shifted(self._centred(np.stack([each.coefficients for each in kept]))),
             np.array([each.spread for each in kept]),
             self.pool,
             self.levels,
@@ -385,6 +389,18 @@ class SweptColumn:
                 for at, group in enumerate(self.groups.each)
             ),
         )
+
+    def _centred(self, drawn: FloatArray) -> FloatArray:
+        """Return coefficients around what the regressions of all sweeps say on average.
+
+        The mean of so few draws is off by chance, and so would be whatever is averaged over tables
+        that are drawn by them.
+        """
+        # Effects of groups were drawn beside the coefficients as they are.
+        if self.n_categories or self.groups or not self.best:
+            return drawn
+        centred: FloatArray = drawn + (np.mean(self.best, axis=0) - drawn.mean(axis=0))
+        return centred
 
     def _bends(self) -> tuple[Bend, Bend]:
         """Return what becomes of draws near the ends, as they are drawn in the end."""
