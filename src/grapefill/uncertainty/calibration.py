@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 CALIBRATION_CELLS = 30
 # By how much smaller errors are taken to be than in the trial, which had fewer cells to learn from;
 # by less in a column of whose spread less than that share is foretold: more cells do not help it.
-SMALLER, FORETOLD = 0.12, 0.1
+SMALLER, FORETOLD = 0.13, 0.1
 # Where n cells of a column were observed, errors are taken to be larger by `CHANCE_CELLS / n`, and
 # by no more than a share: trials hold out some of them twice, and not many more are missing.
-CHANCE_CELLS, MOST_CHANCE = 36.0, 0.3
+CHANCE_CELLS, MOST_CHANCE = 38.0, 0.3
 # Standard errors that are added to the coverage, as few cells of a column tell it.
 CAREFUL = 0.6
 
