@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
+from grapefill.uncertainty import chance
 from grapefill.uncertainty.chance import STRATA, spread_uniforms, uniforms
+from grapefill.uncertainty.gibbs import DRAWS
 
 ROWS = np.arange(2_000)
 
@@ -49,3 +51,14 @@ def test_what_is_drawn_of_two_columns_does_not_go_along():
 def test_blocks_of_imputations_differ():
     one, other = spread_uniforms(ROWS, 0, 5), spread_uniforms(ROWS, STRATA, 5)
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.1
+
+
+def test_numbers_are_below_one(monkeypatch):
+    most = np.full(ROWS.size, np.iinfo(np.uint64).max)
+    monkeypatch.setattr(chance, "_bits", lambda rows, *key: most)
+    assert 0.99 < uniforms(ROWS, 1).max() < 1
+    assert max(spread_uniforms(ROWS, number, 1).max() for number in range(STRATA)) < 1
+
+
+def test_as_many_imputations_are_spread_as_coefficients_are_kept():
+    assert STRATA == DRAWS

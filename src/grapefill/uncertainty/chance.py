@@ -37,7 +37,7 @@ def uniforms(rows: IntArray, *key: int) -> FloatArray:
     >>> bool((uniforms(np.array([3]), 7, 1) == all_rows[3]).all())
     True
     """
-    numbers: FloatArray = ((_bits(rows, *key) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    numbers: FloatArray = ((_bits(rows, *key) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return numbers
 
 
@@ -75,7 +75,9 @@ def spread_uniforms(rows: IntArray, number: int, *key: int) -> FloatArray:
         # Two parts that are each other's partner are swapped, or neither is.
         pair = np.maximum(part, other).astype(np.uint64)
         part = np.where((bits >> pair) & np.uint64(1), other, part)
-    return (part + uniforms(rows, *key, block, SHUFFLES + 1, place)) / STRATA
+    numbers: FloatArray = (part + uniforms(rows, *key, block, SHUFFLES + 1, place)) / STRATA
+    # Not 1, to which the sum may be rounded.
+    return np.minimum(numbers, 1 - 2.0**-53)
 
 
 def normals(rows: IntArray, *key: int) -> FloatArray:
