@@ -37,8 +37,7 @@ def uniforms(rows: IntArray, *key: int) -> FloatArray:
     >>> bool((uniforms(np.array([3]), 7, 1) == all_rows[3]).all())
     True
     """
-    numbers: FloatArray = ((_bits(rows, *key) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    return numbers
+    return _between(_bits(rows, *key))
 
 
 def spread_uniforms(rows: IntArray, number: int, *key: int) -> FloatArray:
@@ -47,8 +46,8 @@ def spread_uniforms(rows: IntArray, number: int, *key: int) -> FloatArray:
     Each is as random as one of `uniforms`. But of `STRATA` imputations in a row each falls into
     another of as many equal parts (McKay, Beckman, Conover: A comparison of three methods for
     selecting values of input variables, 1979), so that means over imputations are less a matter of
-    chance. In which order they do is drawn for every row (Hoang, Morris, Rogaway: An enciphering
-    scheme based on a card shuffle, 2012).
+    chance. In which order they do, and where in its part each is, is drawn for every row (Hoang,
+    Morris, Rogaway: An enciphering scheme based on a card shuffle, 2012).
 
     Parameters
     ----------
@@ -66,18 +65,23 @@ def spread_uniforms(rows: IntArray, number: int, *key: int) -> FloatArray:
     True
     """
     block, place = divmod(number, STRATA)
+    bits = _bits(rows, *key, block)
+    within = _between(bits)
     # Wherever it starts, each part is as likely as any other.
-    part = (place + (STRATA * uniforms(rows, *key, block, 0)).astype(np.int64)) % STRATA
-    for step in range(1, SHUFFLES + 1):
-        bits = _bits(rows, *key, block, step)
-        other = ((bits >> np.uint64(32)) % np.uint64(STRATA)).astype(np.int64) - part
-        other = np.where(other < 0, other + STRATA, other)
+    bits = _mixed(bits)
+    part = place + _below(bits, STRATA)
+    part -= STRATA * (part >= STRATA)
+    for _ in range(SHUFFLES):
+        bits = _mixed(bits)
+        other = _below(bits, STRATA) - part
+        other += STRATA * (other < 0)
         # Two parts that are each other's partner are swapped, or neither is.
-        pair = np.maximum(part, other).astype(np.uint64)
-        part = np.where((bits >> pair) & np.uint64(1), other, part)
-    numbers: FloatArray = (part + uniforms(rows, *key, block, SHUFFLES + 1, place)) / STRATA
+        swapped = (bits >> np.maximum(part, other).astype(np.uint64)) & np.uint64(1)
+        part = np.where(swapped, other, part)
+    # So that the places within parts even out, too.
+    within = np.where(part & 1, 1 - within, within)
     # Not 1, to which the sum may be rounded.
-    return np.minimum(numbers, 1 - 2.0**-53)
+    return np.minimum((part + within) / STRATA, 1 - 2.0**-53)
 
 
 def normals(rows: IntArray, *key: int) -> FloatArray:
@@ -96,3 +100,21 @@ def _bits(rows: IntArray, *key: int) -> npt.NDArray[np.uint64]:
         bits = (bits ^ (bits >> np.uint64(27))) * _SECOND
     found: npt.NDArray[np.uint64] = bits ^ (bits >> np.uint64(31))
     return found
+
+
+def _mixed(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return further random bits, a step of those in `_bits`."""
+    with np.errstate(over="ignore"):
+        found: npt.NDArray[np.uint64] = bits * _FIRST + _STEP
+    return found ^ (found >> np.uint64(29))
+
+
+def _between(bits: npt.NDArray[np.uint64]) -> FloatArray:
+    """Return numbers between 0 and 1, neither of them included."""
+    numbers: FloatArray = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return numbers
+
+
+def _below(bits: npt.NDArray[np.uint64], count: int) -> IntArray:
+    """Return whole numbers below a small one, by the first half of the bits."""
+    return (((bits >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.int64)

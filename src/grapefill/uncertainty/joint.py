@@ -392,7 +392,11 @@ class _Cells(NamedTuple):
         return (self.number + self.key[0]) % kept
 
     def chance(self, purpose: int) -> FloatArray:
-        return spread_uniforms(self.rows, self.number, *self.key, self.feature, purpose)
+        """Return a number for every cell; in the last sweep spread evenly over imputations."""
+        seed, sweep = self.key
+        if sweep < SWEEPS - 1:
+            return uniforms(self.rows, seed, self.number, sweep, self.feature, purpose)
+        return spread_uniforms(self.rows, self.number, seed, self.feature, purpose)
 
 
 def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
