@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 CALIBRATION_CELLS = 30
 # By how much smaller errors are taken to be than in the trial, which had fewer cells to learn from;
 # by less in a column of whose spread less than that share is foretold: more cells do not help it.
-SMALLER, FORETOLD = 0.13, 0.1
+SMALLER, FORETOLD = 0.07, 0.1
 # Where n cells of a column were observed, errors are taken to be larger by `CHANCE_CELLS / n`, and
 # by no more than a share: trials hold out some of them twice, and not many more are missing.
-CHANCE_CELLS, MOST_CHANCE = 38.0, 0.3
-# Standard errors that are added to the coverage, as few cells of a column tell it.
+CHANCE_CELLS, MOST_CHANCE = 24.0, 0.3
+# Standard errors that are added to the coverage of sets, as few cells of a column tell it.
 CAREFUL = 0.6
 
 
@@ -62,7 +62,8 @@ class Calibration:
         ends = (1 - smaller + larger) * float(ndtri(0.5 + coverage / 2))
         coverage = 2 * float(ndtr(ends)) - 1
         mine = self.column == column
-        return min(1.0, shared_level(self.needed[mine], self.needed, coverage, self.weights[mine]))
+        own, counts = self.needed[mine], self.weights[mine]
+        return min(1.0, shared_level(own, self.needed, coverage, counts))
 
 
 def as_frequent(codes: IntArray, shares: FloatArray) -> FloatArray:
@@ -95,21 +96,26 @@ def as_frequent(codes: IntArray, shares: FloatArray) -> FloatArray:
 
 
 def shared_level(
-    own: FloatArray, everyone: FloatArray, coverage: float, counts: FloatArray | None = None
+    own: FloatArray,
+    everyone: FloatArray,
+    coverage: float,
+    counts: FloatArray | None = None,
+    *,
+    careful: float = 0.0,
 ) -> float:
     """Return what a share of a column's cells does not exceed, as far as a few of them can tell.
 
     The cells of all columns together count as `CALIBRATION_CELLS` more of its own, and one further
-    cell as infinite. A column's own cells may stand for several, or for less than one each.
+    cell as infinite. A column's own cells may stand for several, or for less than one each. So many
+    standard errors of the share are added, for a few cells may happen to be easy.
 
     Examples
     --------
-    >>> shared_level(np.array([0.2, 0.3]), np.linspace(0, 1, 101), 0.5)
+    >>> shared_level(np.array([0.2, 0.3]), np.linspace(0, 1, 101), 0.5, careful=0.6)
     0.54
     """
     size = own.size + CALIBRATION_CELLS
-    # A few cells may happen to be easy.
-    level = coverage + CAREFUL * float(np.sqrt(coverage * (1 - coverage) / size))
+    level = coverage + careful * float(np.sqrt(coverage * (1 - coverage) / size))
     values = np.concatenate([own, everyone])
     each = np.ones(own.size) if counts is None else counts
     weights = np.append(each, np.full(everyone.size, CALIBRATION_CELLS / everyone.size))

@@ -11,7 +11,7 @@ import numpy as np
 from grapefill.errors import InputError
 from grapefill.table.kinds import Form
 from grapefill.uncertainty.belief import Cells, Fills, NumberColumn, bring_closer, fit_columns
-from grapefill.uncertainty.calibration import Calibration, as_frequent, shared_level
+from grapefill.uncertainty.calibration import CAREFUL, Calibration, as_frequent, shared_level
 from grapefill.uncertainty.company import Company
 from grapefill.uncertainty.joint import Joint
 from grapefill.uncertainty.limits import Limits
@@ -193,7 +193,7 @@ class Beliefs:
         own = -self.chances[feature][alike[feature]]
         counts = self.stand_for.get(feature)
         counts = None if counts is None else counts[alike[feature]]
-        return max(0.0, -shared_level(own, -everyone, coverage, counts))
+        return max(0.0, -shared_level(own, -everyone, coverage, counts, careful=CAREFUL))
 
 
 def category_sets(

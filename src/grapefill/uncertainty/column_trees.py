@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 # Rows and trees of a column; a tree of many rows costs much and says little more.
 TREE_ROWS = 4_000
-FIRST_TREES, KEPT_TREES = 6, 16
+FIRST_TREES, KEPT_TREES = 6, 32
 # Trees of many rows are grown where a few smaller ones find something.
 TRIAL_ROWS, TRIAL_TREES = 1_000, 3
 MIN_SPLIT = 2
 TREE_SHARE = 0.6
+# As many trees are asked about a missing cell as have not seen an observed one of a short table.
+ASKED_SHARE = 1 - TREE_SHARE
 # Correlation of what is left over with what trees say of it, from which on trees are asked; from
 # which on a trial promises something, and below which it ends, at first and later.
 LEAST_SIGNAL, LEAST_OF_TRIAL, HOPELESS, LITTLE = 0.1, 0.05, -0.02, 0.0
@@ -189,9 +191,21 @@ class ColumnTrees:
             [tree for each in self._trees for tree in each.trees], self.reads, self.n_categories
         )
 
+    @property
+    def asked(self) -> int:
+        """How many trees are asked about a missing cell."""
+        return max(1, round(ASKED_SHARE * len(self._trees)))
+
     def unseen(self, cells: IntArray) -> BoolArray:
-        """Return which trees have not seen which of some cells, shape (cells, trees)."""
-        return ~np.stack(self._bags, axis=1)[cells]
+        """Return which trees have not seen which of some cells, shape (cells, trees).
+
+        Of more than are asked about a missing cell, some.
+        """
+        unseen = ~np.stack(self._bags, axis=1)[cells]
+        order = self.random.permutation(unseen.shape[1])
+        among = np.empty(unseen.shape, dtype=np.int64)
+        among[:, order] = np.cumsum(unseen[:, order], axis=1)
+        return unseen & (among <= self.asked)
 
     def signal(self) -> float:
         """Return how what is left over depends on the other columns, in its mean or its size.
@@ -208,7 +222,8 @@ class ColumnTrees:
             # Values of like predictions differ as much as they should without trees, and what trees
             # say makes predictions worse unless it is close.
             noise = (squares - said**2)[count > 1] * (count / np.maximum(count - 1, 1))[count > 1]
-            fewer = float(noise.mean() if noise.size else 0.0) * (1 / count - 1 / KEPT_TREES)
+            fewer = 1 / count - 1 / (ASKED_SHARE * KEPT_TREES)
+            fewer = fewer * float(noise.mean() if noise.size else 0.0)
             off = max(np.square(rest - said).mean() - fewer.mean(), 0.0)
             gain = 1 - float(off / max(np.square(rest).mean(), 1e-300))
             signal = float(np.sign(gain) * np.sqrt(abs(gain)))

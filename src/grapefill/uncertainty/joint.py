@@ -288,9 +288,12 @@ class Joint:
 def _trust(arrays: dict[str, npt.NDArray[Any]]) -> Trust:
     """Return how far trees are believed; entirely by models that were saved before."""
     parameters = arrays.get("trust", np.array(astuple(Trust())))
-    if parameters.shape != (3,) or not np.isfinite(parameters).all():
-        raise ValueError("how far trees are believed is not three numbers")
-    return Trust(*parameters.tolist())
+    if parameters.shape not in ((3,), (4,)) or not np.isfinite(parameters).all():
+        raise ValueError("how far trees are believed is not four numbers")
+    share, base, slope, asked = [*parameters.tolist(), 0.0][:4]
+    if asked < 0:
+        raise ValueError("fewer trees than none are asked in a draw")
+    return Trust(share, base, slope, int(asked))
 
 
 def _bends(arrays: dict[str, npt.NDArray[Any]]) -> tuple[Bend, Bend]:
@@ -411,7 +414,7 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     size = np.ones(scaled.size)
     if column.forest is not None:
         read = work.trees_read(column.forest, cells.at)
-        more, size = column.trust.ask(column.forest, read)
+        more, size = column.trust.ask(column.forest, read, cells.number + cells.key[0])
         scaled = scaled + more
     donors = not column.linear
     if column.levels.size:
@@ -426,10 +429,9 @@ def _draw(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:
     if donors:
         return found
     scaled = scaled + found * size * column.spreads[which]
-    drawn = work.design.undo(cells.feature, scaled)
-    if column.values.size:
-        return closest_of(column.values, drawn)
-    return Ends(Reach(column.low, column.high), *column.bends).apply(drawn)
+    ends = Ends(Reach(column.low, column.high), *column.bends)
+    drawn = ends.apply(work.design.undo(cells.feature, scaled))
+    return closest_of(column.values, drawn) if column.values.size else drawn
 
 
 def _draw_category(column: ColumnDraws, work: Work, cells: _Cells) -> FloatArray:

@@ -91,6 +91,36 @@ class Bend(NamedTuple):
             end = max(end, observed[size])
         return cls(np.append(redrawn[some], end), np.append(observed[some], end))
 
+    @classmethod
+    def matching(cls, observed: FloatArray, redrawn: FloatArray) -> Self:
+        """Find how a whole column is to be bent, so that draws are as frequent as observed values.
+
+        Parameters
+        ----------
+        observed : ndarray of shape (cells,)
+            The observed values.
+        redrawn : ndarray
+            Draws of the same cells, each as often.
+
+        Examples
+        --------
+        >>> random = np.random.default_rng(0)
+        >>> observed, redrawn = np.exp(random.normal(size=(2, 1_000)) * [[0.8], [1.0]])
+        >>> bent = Bend.matching(observed, redrawn).apply(redrawn)
+        >>> bool(bent.std() < 1.1 * observed.std() < 0.8 * redrawn.std())
+        True
+        """
+        # Close to each other where values are rare.
+        least = 0.5 / observed.size
+        odds = np.linspace(-1, 1, KNOTS) * np.log((1 - least) / least)
+        levels = 1 / (1 + np.exp(-odds))
+        drawn, meant = (np.quantile(each, levels) for each in (redrawn, observed))
+        ends = [min(drawn[0], meant[0]), max(drawn[-1], meant[-1])]
+        drawn, meant = (np.concatenate([ends[:1], each, ends[1:]]) for each in (drawn, meant))
+        # Of draws that are the same, the middle one.
+        found, first, count = np.unique(drawn, return_index=True, return_counts=True)
+        return cls(found, meant[first + count // 2])
+
     def apply(self, values: FloatArray) -> FloatArray:
         """Return what values are to be."""
         if not self.drawn.size:

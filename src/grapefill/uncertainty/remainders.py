@@ -1,10 +1,13 @@
 r"""What a regression leaves over of a number, and what trees have to say about it.
 
-Of :math:`c` trees that have not seen a row the mean vote :math:`v` foretells what is left over
-there, :math:`r`. It is noisy, so only a share of it is believed, the one with which errors are the
-smallest: :math:`\operatorname{Cov}(r, v) / \operatorname{Var}(v)`. More trees will speak about a
-missing cell. The covariance stays as it is then, and from the variance the noise is taken that they
-do not have. It may be more than all of it, for trees flatten what they follow.
+The mean vote :math:`v` of some trees that have not seen a row foretells what is left over there,
+:math:`r`. It is noisy, so only a share of it is believed, the one with which errors are the
+smallest: :math:`\operatorname{Cov}(r, v) / \operatorname{Var}(v)`. It may be more than all of it,
+for trees flatten what they follow.
+
+As many trees are asked about a missing cell, others in every draw. What they are wrong about is the
+same in all cells of a draw then: where two cells of a row are missing, an error of one is believed
+by the other, and if all draws had the same errors they would be too sure.
 
 How far the votes are from zero tells by how much values may be off: what is left over in the end is
 put down relative to a size that is linear in that distance.
@@ -44,23 +47,37 @@ class Trust:
     base, slope : float
         What is left over is as large as ``base`` and ``slope`` times the mean size of the votes, in
         units of what is usual.
+    asked : int
+        How many trees are asked in one draw; 0 for all.
     """
 
     share: float = 1.0
     base: float = 1.0
     slope: float = 0.0
+    asked: int = 0
 
-    def ask(self, forest: Forest, inputs: npt.NDArray[np.float32]) -> tuple[FloatArray, FloatArray]:
+    def ask(
+        self, forest: Forest, inputs: npt.NDArray[np.float32], turn: int
+    ) -> tuple[FloatArray, FloatArray]:
         """Return what trees add to predictions, and the sizes of what is left over.
 
         Every row is worked out as if it were alone.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        inputs : ndarray of shape (rows, inputs)
+            What they read.
+        turn : int
+            Whose turn it is: others are asked the next time.
         """
         total, sizes = np.zeros(inputs.shape[0]), np.zeros(inputs.shape[0])
-        for tree in forest.trees:
-            votes = tree.predict(inputs)[:, 0]
+        count = self.asked or len(forest.trees)
+        for number in range(turn * count, (turn + 1) * count):
+            votes = forest.trees[number % len(forest.trees)].predict(inputs)[:, 0]
             total += votes
             sizes += np.abs(votes)
-        count = len(forest.trees)
         return total * (self.share / count), self.size(sizes / count)
 
     def size(self, votes: FloatArray) -> FloatArray:
@@ -81,12 +98,15 @@ class Remainders(NamedTuple):
         What is to be added to the coefficients of the regression.
     trust : Trust
         How far trees are believed.
+    sizes : ndarray of shape (cells,)
+        The sizes.
     """
 
     left: FloatArray
     predicted: FloatArray
     shift: FloatArray
     trust: Trust
+    sizes: FloatArray
 
 
 def what_is_left(
@@ -96,6 +116,7 @@ def what_is_left(
     unseen: BoolArray,
     random: np.random.Generator,
     *,
+    asked: int,
     entirely: bool = False,
 ) -> Remainders:
     """Learn how far to believe trees, from cells that they have not seen.
@@ -109,9 +130,11 @@ def what_is_left(
     votes : ndarray of shape (cells, trees)
         What trees say of ``rest``.
     unseen : ndarray of bool of the same shape
-        Which of them have not seen which cell; at least one for each.
+        Which of them have not seen which cell, and are asked; at least one for each.
     random : Generator
         Source of all randomness.
+    asked : int
+        How many trees are asked about a missing cell.
     entirely : bool
         Whether all of a mean vote is believed.
 
@@ -125,45 +148,26 @@ def what_is_left(
     >>> random = np.random.default_rng(0)
     >>> signal, noise = random.normal(size=1_000), random.normal(size=(1_000, 10))
     >>> votes, rest = signal[:, None] + noise, signal + random.normal(size=1_000)
-    >>> found = what_is_left(rest, np.ones((1_000, 1)), votes, noise < 9, random)
+    >>> found = what_is_left(rest, np.ones((1_000, 1)), votes, noise < 9, random, asked=10)
     >>> 0.8 < found.trust.share < 1.0, 0.9 < float(found.left.std()) < 1.2
     (True, True)
     """
     count = unseen.sum(axis=1)
     mean = (votes * unseen).sum(axis=1) / count
-    noise = (np.square(votes - mean[:, None]) * unseen).sum(axis=1) / np.maximum(count - 1, 1)
-    fewer = float((noise * (1 / count - 1 / votes.shape[1])).mean())
     # What the regression could say by itself is none of the trees' merit.
     straight = fit_linear(inputs, mean, random).best
     own = mean - inputs @ straight
     together, spread = float((rest * own).mean()), max(float(np.square(own).mean()), 1e-300)
-    less = max(spread - fewer, 0.05 * spread)
-    least, most = (1.0, 1.0) if entirely else (0.0, MOST_SHARE)
-    now, later = (float(np.clip(together / each, least, most)) for each in (spread, less))
+    share = 1.0 if entirely else float(np.clip(together / spread, 0.0, MOST_SHARE))
     # Trees flatten what they follow; what that takes from the regression is given back. Not what
     # is left over in these cells beside: the regression read more of them.
-    left = rest - now * mean
+    left = rest - share * mean
     left = left - inputs @ fit_linear(inputs, left, random).best
-    shift = -later * straight
-    # By how much more trees come closer.
-    total = max(float(np.square(rest).mean()), 1e-300)
-    before = max(total - 2 * now * together + now**2 * spread, 0.01 * total)
-    after = total - 2 * later * together + later**2 * less
-    left = _taken_off(left, float(np.clip(after / before, 0.25, 1.0)), random)
+    shift = -share * straight
     far = (np.abs(votes) * unseen).sum(axis=1) / count
-    trust = _trust(later, left, far)
-    return Remainders(_relative(left, trust.size(far)), rest - left, shift, trust)
-
-
-def _taken_off(left: FloatArray, share: float, random: np.random.Generator) -> FloatArray:
-    """Return what is left over where predictions are closer: such a share of its variance.
-
-    What is taken off belongs to the predictions then, and must not go along with what is left: the
-    part of it that ``left`` does not tell is drawn.
-    """
-    other = random.permutation(left - left.mean())
-    rest: FloatArray = share * left - np.sqrt(share * (1 - share)) * other
-    return rest
+    trust = _trust(share, left, far, asked)
+    sizes = trust.size(far)
+    return Remainders(_relative(left, sizes), rest - left, shift, trust, sizes)
 
 
 def _relative(left: FloatArray, sizes: FloatArray) -> FloatArray:
@@ -177,15 +181,15 @@ def _relative(left: FloatArray, sizes: FloatArray) -> FloatArray:
     return scaled
 
 
-def _trust(share: float, left: FloatArray, votes: FloatArray) -> Trust:
+def _trust(share: float, left: FloatArray, votes: FloatArray, asked: int) -> Trust:
     """Return how far to believe trees in what is left over in the end."""
     usual = float(np.abs(left).mean())
     signal = correlation(np.abs(left), votes) - 1.5 / float(np.sqrt(left.size))
     if signal < LEAST_SIGNAL or usual <= 0:
-        return Trust(share)
+        return Trust(share, asked=asked)
     sizes = np.abs(left) / usual
     slope = float(((sizes - 1) * (votes - votes.mean())).mean() / votes.var())
-    return Trust(share, 1 - slope * float(votes.mean()), slope)
+    return Trust(share, 1 - slope * float(votes.mean()), slope, asked)
 
 
 def correlation(x: FloatArray, y: FloatArray) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from grapefill.uncertainty.choosing import choose_alike, choose_category, choose_donor, choose_vote
-from grapefill.uncertainty.column_trees import ColumnTrees
+from grapefill.uncertainty.column_trees import KEPT_TREES, ColumnTrees
 from grapefill.uncertainty.design import closest_of, has_frequent, values_of_list
 from grapefill.uncertainty.groups import Effects, Groups
 from grapefill.uncertainty.joint import ColumnDraws, Work
@@ -46,6 +46,8 @@ PER_WIDTH = 5
 BLUR, MOST_BLUR = 2.0, 0.3
 # What holes are drawn by.
 LEARNED = ("drawn", "fit", "rest", "pool", "levels", "trees", "shift", "trust", "groups")
+# How often observed cells are drawn to see what becomes of a curved column.
+AGAIN = 10
 # How often coefficients and effects of groups are worked out by turns in the first regression.
 FIRST_TURNS = 3
 
@@ -133,6 +135,8 @@ class SweptColumn:
         self.fit = Fit(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
         self.odds: Odds | None = None
         self.pool, self.levels = np.empty(0), np.empty(0)
+        # What goes with them: the observed values, and the sizes of what is left over.
+        self.seen, self.sizes = self.truth, np.empty(0)
         self.shift = np.zeros(self.inputs.size)
         self.rest = np.empty(0)
         self.trust = Trust()
@@ -174,14 +178,12 @@ class SweptColumn:
         if self.groups:
             self._regroup(inputs, FIRST_TURNS if first else 1)
         self.rest = self.trees.rest = self._left_over(inputs, self._alone())
-        if first and not self.as_donors and not self.values.size:
-            expected = inputs @ self.fit.best + self._common(self.known)
-            again = expected + self.random.permutation(self.rest)
-            redrawn = self.work.design.undo(self.feature, again)
+        if not self.as_donors and (self.is_curved or (first and not self.values.size)):
+            redrawn = self._redrawn()
             # A curved scale may turn a little more into a multiple.
-            if self.may_exceed and self.feature not in self.work.design.curves:
+            if first and self.may_exceed and not self.is_curved:
                 self.ends = Ends(reach_of(self.truth, redrawn))
-            self.ends = Ends.of(self.truth, redrawn, self.ends.reach)
+            self.ends = Ends(self.ends.reach, *self._bends(redrawn))
 
     def _regroup(self, inputs: FloatArray, turns: int) -> None:
         """Draw the effects of groups, and coefficients given these, by turns."""
@@ -318,7 +320,7 @@ class SweptColumn:
         else:
             size = np.ones(self.holes.size)
             if forest is not None and read is not None:
-                more, size = self.trust.ask(forest, read)
+                more, size = self.trust.ask(forest, read, int(self.random.integers(KEPT_TREES)))
                 linear = linear + more
             if self.levels.size:
                 values = self.pool[self._choose(linear, chance)]
@@ -357,10 +359,8 @@ class SweptColumn:
         return drawn if self.n_categories else drawn + self.shift
 
     def _undo(self, scaled: FloatArray) -> FloatArray:
-        values = self.work.design.undo(self.feature, scaled)
-        if self.values.size:
-            return closest_of(self.values, values)
-        return self.ends.apply(values)
+        values = self.ends.apply(self.work.design.undo(self.feature, scaled))
+        return closest_of(self.values, values) if self.values.size else values
 
     def result(self, low: float, high: float) -> ColumnDraws:
         """Return what is kept of the column, whose observed numbers have some range."""
@@ -402,17 +402,33 @@ class SweptColumn:
         centred: FloatArray = drawn + (np.mean(self.best, axis=0) - drawn.mean(axis=0))
         return centred
 
-    def _bends(self) -> tuple[Bend, Bend]:
-        """Return what becomes of draws near the ends, as they are drawn in the end."""
-        if self.n_categories or self.as_donors or self.values.size:
+    def _bends(self, redrawn: FloatArray | None = None) -> tuple[Bend, Bend]:
+        """Return what becomes of draws, as they are drawn by now."""
+        if self.n_categories or self.as_donors or (self.values.size and not self.is_curved):
             return Bend(), Bend()
+        redrawn = self._redrawn() if redrawn is None else redrawn
+        if self.is_curved:
+            return Bend.matching(self.seen, redrawn), Bend()
+        return Ends.of(self.truth, redrawn, self.ends.reach)[1:]
+
+    def _redrawn(self) -> FloatArray:
+        """Return draws of observed cells, of a curved column several of each."""
+        again = [self._draw_again() for _ in range(AGAIN if self.is_curved else 1)]
+        return self.work.design.undo(self.feature, np.concatenate(again))
+
+    def _draw_again(self) -> FloatArray:
         if self.levels.size:
             chance = self.random.random(self.levels.size)
-            again = self.levels + self.pool[choose_alike(self.levels, self.levels, chance)]
+            left = self.pool[choose_alike(self.levels, self.levels, chance)]
+            again: FloatArray = self.levels + left * self.sizes
         else:
             again = self.target - self.rest / self.fit.grow + self.random.permutation(self.rest)
-        redrawn = self.work.design.undo(self.feature, again)
-        return Ends.of(self.truth, redrawn, self.ends.reach)[1:]
+        return again
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether the column is regressed on a curved scale."""
+        return self.feature in self.work.design.curves
 
     def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
         """Return what is left over in observed cells, and what was predicted of them."""
@@ -420,26 +436,29 @@ class SweptColumn:
         predicted = self._read(self.known) @ self.fit.best + self._common(self.known)
         # Without trees there is nothing to make up for, though there may have been.
         self.shift, self.trust = np.zeros(self.inputs.size), Trust()
+        sizes = np.ones(seen.size)
         if forest is not None:
-            left, predicted, seen = self._left_by_trees(forest)
+            left, predicted, seen, sizes = self._left_by_trees(forest)
         if forest is None and not self.as_donors:
             left = np.sort(left)
             if left.size > MOST_POOL:
                 levels = (np.arange(MOST_POOL) + 0.5) / MOST_POOL
                 left = np.interp(levels * (left.size - 1), np.arange(left.size), left)
+            self.seen = self.truth
             return left, np.empty(0)
         if seen.size > MOST_POOL:
             some = self.random.permutation(seen.size)[:MOST_POOL]
-            seen, left, predicted = seen[some], left[some], predicted[some]
+            seen, left, predicted, sizes = seen[some], left[some], predicted[some], sizes[some]
         # Rows that are alike have one prediction, however it was rounded.
         predicted = np.round(predicted, 10)
         order = np.argsort(predicted, kind="stable")
-        return (self.truth[seen] if self.as_donors else left)[order], predicted[order]
+        self.seen, self.sizes = self.truth[seen][order], sizes[order]
+        return (self.seen if self.as_donors else left[order]), predicted[order]
 
-    def _left_by_trees(self, forest: Forest) -> tuple[FloatArray, FloatArray, IntArray]:
+    def _left_by_trees(self, forest: Forest) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
         """Return what regression and trees leave over in cells that trees have not seen.
 
-        And what they predict, and which cells these are.
+        And what they predict, which cells these are, and how large it is expected to be.
 
         It is taken from one draw of the other cells of a row, as the cells to be drawn will be: a
         mean over draws would be closer to the truth.
@@ -456,13 +475,15 @@ class SweptColumn:
         inputs = self._read(self.known[rows])
         rest = self._left_over(inputs, self._alone()[rows])
         votes = forest.votes(self.work.trees_read(forest, self.known[rows]))
-        found = what_is_left(rest, inputs, votes, unseen, self.random, entirely=self.as_donors)
+        asked, entirely = self.trees.asked, self.as_donors
+        found = what_is_left(
+            rest, inputs, votes, unseen, self.random, asked=asked, entirely=entirely
+        )
         self.shift, self.trust = found.shift, found.trust
         if self.as_donors:
-            # Values must not be told apart by how much closer more trees will come.
             mean = (votes * unseen).sum(axis=1) / unseen.sum(axis=1)
             predicted = inputs @ (self.fit.best + self.shift) + self.trust.share * mean
             predicted = predicted + self._common(self.known[rows])
         else:
             predicted = self.target[rows] - rest + found.predicted
-        return found.left, predicted, rows
+        return found.left, predicted, rows, found.sizes
