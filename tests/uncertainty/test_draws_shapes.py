@@ -170,12 +170,12 @@ def test_trees_take_turns():
 
 
 def test_how_far_trees_are_believed_is_read_from_earlier_files_too():
-    assert _trust({}) == Trust()
-    assert _trust({"trust": np.array([0.5, 1.0, 0.0])}) == Trust(0.5)
-    assert _trust({"trust": np.array([0.5, 1.0, 0.0, 6.0])}) == Trust(0.5, asked=6)
-    for wrong in ([0.5, 1.0], [0.5, 1.0, 0.0, -1.0], [np.nan, 1.0, 0.0, 1.0]):
+    assert _trust({}, 8) == Trust()
+    assert _trust({"trust": np.array([0.5, 1.0, 0.0])}, 8) == Trust(0.5)
+    assert _trust({"trust": np.array([0.5, 1.0, 0.0, 6.0])}, 8) == Trust(0.5, asked=6)
+    for wrong in ([0.5, 1.0], [0.5, 1, 0, -1], [0.5, 1, 0, 0.9], [0.5, 1, 0, 9], [np.nan, 1, 0, 1]):
         with pytest.raises(ValueError, match="trees"):
-            _trust({"trust": np.array(wrong)})
+            _trust({"trust": np.array(wrong, dtype=float)}, 8)
 
 
 def test_errors_that_trees_share_differ_from_draw_to_draw():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from grapefill import GrapeImputer
-from grapefill.uncertainty.reach import Reach, reach_of
+from grapefill.uncertainty.reach import Bend, Reach, reach_of
 
 SETTINGS = {"max_steps": 5, "rounds": 0}
 
@@ -198,3 +198,37 @@ def test_bends_of_long_columns_that_have_trees():
     np.testing.assert_allclose(
         np.quantile(drawn, [0.1, 0.9]), truth.quantile([0.1, 0.9]), atol=0.02
     )
+
+
+def test_draws_that_are_as_frequent_as_observed_values_are_not_bent():
+    observed = np.exp(np.random.default_rng(0).normal(size=60))
+    apart = 1 + 1e-6 * np.arange(-4.5, 5)[:, None]
+    bent = Bend.matching(observed, (apart * observed).ravel()).apply(observed)
+    np.testing.assert_allclose(bent.min(), observed.min(), rtol=1e-3)
+    assert abs(bent.mean() / observed.mean() - 1) < 0.01
+    assert abs(bent.std() / observed.std() - 1) < 0.01
+
+
+def test_the_farthest_draws_are_bent_though_they_are_the_same_and_infinite():
+    observed = np.arange(1.0, 41.0)
+    redrawn = np.concatenate([np.tile(observed, 9), np.full(40, 100.0)])
+    assert Bend.matching(observed, redrawn).apply(np.array([100.0])) <= 40
+    found = Bend.matching(observed, np.append(redrawn, [np.inf, -np.inf] * 20))
+    assert np.isfinite(found.drawn).all()
+    bent = found.apply(np.array([-np.inf, 5.0, np.inf]))
+    assert 1 <= bent[0] < 2
+    assert not np.isnan(bent).any()
+
+
+def test_columns_near_the_largest_number_are_drawn(tmp_path):
+    random = np.random.default_rng(0)
+    x = random.normal(size=300)
+    large = np.exp(2 * x + random.normal(size=300))
+    table = pd.DataFrame({"x": x, "large": large / large.max() * 1.7e308})
+    table = table.mask(random.random(table.shape) < 0.2)
+    imputer = GrapeImputer("fast", settings=SETTINGS, random_state=0).fit(table)
+    before = imputer.sample(table, 2, random_state=0)
+    assert np.isfinite(before[0].to_numpy()).all()
+    imputer.save(tmp_path / "model.grape")
+    after = GrapeImputer.load(tmp_path / "model.grape").sample(table, 2, random_state=0)
+    pd.testing.assert_frame_equal(before[0], after[0])

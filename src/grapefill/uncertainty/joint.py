@@ -268,7 +268,7 @@ class Joint:
                 linear,
                 low,
                 high,
-                _trust(mine),
+                _trust(mine, 0 if forest is None else len(forest.trees)),
                 sharpness,
                 values,
                 _bends(mine),
@@ -285,14 +285,15 @@ class Joint:
         return cls(design, tuple(columns), covariance, trace)
 
 
-def _trust(arrays: dict[str, npt.NDArray[Any]]) -> Trust:
+def _trust(arrays: dict[str, npt.NDArray[Any]], n_trees: int) -> Trust:
     """Return how far trees are believed; entirely by models that were saved before."""
     parameters = arrays.get("trust", np.array(astuple(Trust())))
     if parameters.shape not in ((3,), (4,)) or not np.isfinite(parameters).all():
         raise ValueError("how far trees are believed is not four numbers")
+    # All trees were asked then.
     share, base, slope, asked = [*parameters.tolist(), 0.0][:4]
-    if asked < 0:
-        raise ValueError("fewer trees than none are asked in a draw")
+    if asked not in range(n_trees + 1):
+        raise ValueError("more trees are asked in a draw than there are")
     return Trust(share, base, slope, int(asked))
 
 

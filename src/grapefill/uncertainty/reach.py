@@ -30,6 +30,10 @@ MOST_OUTSIDE = 6
 FEWEST_BEYOND, KNOTS, MOST_BENT = 0.05, 50, 0.5
 
 
+# What is infinite on the scale of a column.
+MOST = float(np.finfo(np.float64).max) / 8
+
+
 # What shares and percentages are of.
 WHOLES = (1.0, 100.0)
 
@@ -110,16 +114,17 @@ class Bend(NamedTuple):
         >>> bool(bent.std() < 1.1 * observed.std() < 0.8 * redrawn.std())
         True
         """
-        # Close to each other where values are rare.
+        # Close to each other where values are rare, the first and the last of the observed ones.
         least = 0.5 / observed.size
         odds = np.linspace(-1, 1, KNOTS) * np.log((1 - least) / least)
         levels = 1 / (1 + np.exp(-odds))
-        drawn, meant = (np.quantile(each, levels) for each in (redrawn, observed))
-        ends = [min(drawn[0], meant[0]), max(drawn[-1], meant[-1])]
-        drawn, meant = (np.concatenate([ends[:1], each, ends[1:]]) for each in (drawn, meant))
+        redrawn = np.clip(redrawn, -MOST, MOST)
+        drawn, meant = (np.quantile(each, levels, method="hazen") for each in (redrawn, observed))
         # Of draws that are the same, the middle one.
-        found, first, count = np.unique(drawn, return_index=True, return_counts=True)
-        return cls(found, meant[first + count // 2])
+        drawn, first, count = np.unique(drawn, return_index=True, return_counts=True)
+        meant = meant[first + count // 2]
+        end = max(drawn[-1], meant[-1]) + (drawn[-1] - drawn[0])
+        return cls(np.append(drawn, end), np.append(meant, end))
 
     def apply(self, values: FloatArray) -> FloatArray:
         """Return what values are to be."""

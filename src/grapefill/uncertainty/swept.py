@@ -413,16 +413,21 @@ class SweptColumn:
 
     def _redrawn(self) -> FloatArray:
         """Return draws of observed cells, of a curved column several of each."""
-        again = [self._draw_again() for _ in range(AGAIN if self.is_curved else 1)]
+        if not self.is_curved:
+            return self.work.design.undo(self.feature, self._draw_again())
+        # Of a scale that is right, draws are as far apart as observed values.
+        again = [self._draw_again(1 / self.fit.grow) for _ in range(AGAIN)]
         return self.work.design.undo(self.feature, np.concatenate(again))
 
-    def _draw_again(self) -> FloatArray:
+    def _draw_again(self, size: float = 1.0) -> FloatArray:
         if self.levels.size:
             chance = self.random.random(self.levels.size)
-            left = self.pool[choose_alike(self.levels, self.levels, chance)]
-            again: FloatArray = self.levels + left * self.sizes
+            left = self.pool[choose_alike(self.levels, self.levels, chance)] * self.sizes
+            expected = self.levels
         else:
-            again = self.target - self.rest / self.fit.grow + self.random.permutation(self.rest)
+            left = self.random.permutation(self.rest)
+            expected = self.target - self.rest / self.fit.grow
+        again: FloatArray = expected + size * left
         return again
 
     @property
