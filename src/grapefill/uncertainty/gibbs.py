@@ -176,8 +176,9 @@ def _most_frequent(
 def _means(values: FloatArray, holes: BoolArray) -> FloatArray:
     """Return the mean of the holes of every feature, NaN without any."""
     count = holes.sum(axis=0)
-    total = np.where(holes, values, 0.0).sum(axis=0)
-    means: FloatArray = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    # Sums of the largest numbers would be infinite.
+    total = np.where(holes, values / np.maximum(count, 1), 0.0).sum(axis=0)
+    means: FloatArray = np.where(count > 0, total, np.nan)
     return means
 
 
