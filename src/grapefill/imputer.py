@@ -479,17 +479,20 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
         """Return a table filled, in the container it came in."""
         self._check_words()
         table = self._checked_table(X)
+        return self._rebuilt(table, self._fills(table, strangers))
+
+    def _fills(self, table: Table, strangers: list[Strangers] | None = None) -> dict[int, Fill]:
+        """Return what the holes of a checked table are filled with."""
         if self.model_ is None:
-            return self._rebuilt(table, {})
+            return {}
         if self.fill == "best" and not self._constrained:
-            fills = fill_holes(self.model_, table, graph_from=self.graph_from, strangers=strangers)
-            return self._rebuilt(table, fills)
+            return fill_holes(self.model_, table, graph_from=self.graph_from, strangers=strangers)
         parts = self._parts(table, strangers)
         if self.fill == "best":
             numbers = point_fills(self.schema_, parts)
         else:
             numbers = other_fills(self._beliefs(), parts, self.fill)
-        return self._rebuilt(table, self._finished(table, numbers))
+        return self._finished(table, numbers)
 
     def _rebuilt(self, table: Table, fills: dict[int, Fill]) -> Any:
         """Return a table with cells filled, and indicators if they are asked for."""
@@ -546,6 +549,7 @@ class GrapeImputer(UncertaintyMixin, TransformerMixin, GrapeEstimator):
             schema = Schema.infer(table, kinds=self.kinds)
             if not self.keep_empty_features:
                 report_useless(schema, consequence=LEFT_OUT)
+            schema = schema.with_ends(table)
         else:
             schema = previous.schema
             schema.check(table, estimator=type(self).__name__)

@@ -101,6 +101,7 @@ class GrapePredictor(GrapeEstimator):
         table = Table.wrap(X, missing_values=self.missing_values)
         schema = Schema.infer(table, kinds=self.kinds)
         report_useless(schema)
+        schema = schema.with_ends(table)
         if not schema.features:
             raise InputError(
                 "None of the columns of X can be learned from. Give a table with a column of "

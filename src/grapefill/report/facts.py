@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from grapefill._version import __version__
-from grapefill.errors import ConfigError
+from grapefill.errors import ConfigError, GrapefillWarning
 from grapefill.table import Kind, Table
 from grapefill.table.text import describe_error
 from grapefill.training.parameters import to_plain
-from grapefill.uncertainty.limits import Limits
 
 if TYPE_CHECKING:
     from grapefill.imputer import GrapeImputer
@@ -240,10 +240,7 @@ def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
     filled, spread, chances = numbers.copy(), np.full(numbers.shape, np.nan), {}
     if model is not None and holes.any():
         guess = model.predict(numbers)
-        filled = np.where(holes, guess.value, numbers)
-        for at in model.features.continuous:
-            limits, mine = Limits.of(schema.columns[schema.features[at]]), holes[:, at]
-            filled[mine, at] = limits.project(filled[mine, at])
+        filled = np.where(holes, _filled(imputer, table.take(rows)), numbers)
         spread = spread if guess.spread is None else guess.spread
         chances = guess.chances
     columns = []
@@ -291,6 +288,16 @@ def collect(imputer: GrapeImputer, X: Any, *, title: str) -> Facts:
         history=imputer.history_,
         settings=json.dumps(settings, indent=2, default=str, ensure_ascii=False),
     )
+
+
+def _filled(imputer: GrapeImputer, table: Table) -> FloatArray:
+    """Return the numbers of a table as the imputer fills it, which has told what it has to tell."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GrapefillWarning)
+        fills = imputer._fills(table)
+    every = list(range(table.n_columns))
+    filled = Table.wrap(table.rebuild(fills, every), missing_values=imputer.missing_values)
+    return imputer.schema_.encode(filled, warn=False, far=True).numbers
 
 
 def _others(imputer: GrapeImputer, table: Table) -> list[LeftAlone]:

@@ -54,6 +54,9 @@ class Column:
         Digits after the point of a decimal.
     note : str
         Why the column passes through.
+    ends : tuple of float or None
+        The range of the column without numbers that are absurdly far out, which count as these
+        ends; None without any. `lower` and `upper` are within it.
 
     Examples
     --------
@@ -89,6 +92,7 @@ class Column:
     zoned: bool | None = None
     scale: int = 0
     note: str = ""
+    ends: tuple[float, float] | None = None
 
     @property
     def imputable(self) -> bool:
@@ -106,6 +110,10 @@ class Column:
         if self.extent is None or max(map(abs, self.extent)) <= EXACT_LIMIT:
             return 0
         return self.extent[0]
+
+    def within_ends(self, numbers: FloatArray) -> FloatArray:
+        """Return numbers as `Schema.encode` gives them, none of them absurdly far out."""
+        return numbers if self.ends is None else np.clip(numbers, *self.ends)
 
     def from_origin(self, number: Any) -> float:
         """Return a number counted from the origin, a whole one exactly."""
@@ -168,7 +176,7 @@ class Column:
         plain = asdict(self)
         plain["kind"] = self.kind.value
         plain["form"] = self.form.value
-        for key in ("categories", "extent"):
+        for key in ("categories", "extent", "ends"):
             plain[key] = None if plain[key] is None else list(plain[key])
         return plain
 
@@ -178,8 +186,9 @@ class Column:
         fields = dict(plain)
         fields["kind"] = Kind(fields["kind"])
         fields["form"] = Form(fields["form"])
-        for key in ("categories", "extent"):
-            fields[key] = None if fields[key] is None else tuple(fields[key])
+        for key in ("categories", "extent", "ends"):
+            # Models that were saved before have no ends.
+            fields[key] = None if fields.get(key) is None else tuple(fields[key])
         return cls(**fields)
 
 

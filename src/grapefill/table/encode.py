@@ -54,8 +54,10 @@ class Encoded:
         return ~(self.observed | self.unseen)
 
 
-def encode_table(table: Table, columns: Sequence[Column], features: Sequence[int]) -> Encoded:
-    """Encode the feature columns of a table."""
+def encode_table(
+    table: Table, columns: Sequence[Column], features: Sequence[int], *, far: bool = False
+) -> Encoded:
+    """Encode the feature columns of a table, numbers far out as they are or as counted to learn."""
     shape = (table.n_rows, len(features))
     numbers = np.empty(shape)
     observed = np.empty(shape, dtype=bool)
@@ -68,7 +70,7 @@ def encode_table(table: Table, columns: Sequence[Column], features: Sequence[int
             numbers[:, at] = np.nan
         else:
             encoded = _encode_column(column, cells)
-            numbers[:, at] = encoded
+            numbers[:, at] = encoded if far else column.within_ends(encoded)
             np.copyto(numbers[:, at], np.nan, where=missing)
             if column.categories is not None:
                 np.greater(np.isnan(encoded), missing, out=unseen[:, at])

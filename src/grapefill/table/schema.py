@@ -14,6 +14,7 @@ from grapefill.table.arrays import counts_in_unit
 from grapefill.table.column import Column
 from grapefill.table.consistency import are_feature_names, check_columns, check_names
 from grapefill.table.encode import Encoded, encode_table, warn_strangers
+from grapefill.table.far import describe_far, ends_of, warn_far
 from grapefill.table.grain import find_grain
 from grapefill.table.infer import infer_column
 from grapefill.table.kinds import Form, Kind
@@ -169,7 +170,8 @@ class Schema:
             if column.name not in chosen and (self.names is not None or str(j) not in chosen):
                 columns[j] = column = _with_room(column, cells)
             new = infer_column(column.name, cells, kind=column.kind, named=False)
-            lower, upper = min(column.lower, new.lower), max(column.upper, new.upper)
+            lowest, highest = column.within_ends(np.array([new.lower, new.upper])).tolist()
+            lower, upper = min(column.lower, lowest), max(column.upper, highest)
             extent = column.extent
             if extent is not None:
                 # Integers with holes may have come as floats.
@@ -180,9 +182,41 @@ class Schema:
                 columns[j] = wider
         return replace(self, columns=tuple(columns))
 
-    def encode(self, table: Table, *, warn: bool = True) -> Encoded:
-        """Turn a checked table into numbers, see `Encoded`; warn of categories fit did not see."""
-        encoded = encode_table(table, self.columns, self.features)
+    def with_ends(self, table: Table) -> Schema:
+        """Return the schema by which numbers that are absurdly far out count as the next ones.
+
+        Parameters
+        ----------
+        table : Table
+            The table that the schema was inferred from.
+
+        Warns
+        -----
+        GrapefillWarning
+            Once, naming these cells.
+        """
+        columns, told = list(self.columns), []
+        numbers = self.encode(table, warn=False).numbers
+        for at, j in enumerate(self.features):
+            column = columns[j]
+            if column.categories is None:
+                known = np.flatnonzero(~np.isnan(numbers[:, at]))
+                ends = ends_of(numbers[known, at])
+                if ends is not None:
+                    columns[j] = replace(column, lower=ends[0], upper=ends[1], ends=ends)
+                    beyond = known[columns[j].within_ends(numbers[known, at]) != numbers[known, at]]
+                    told.append(describe_far(column, numbers[beyond, at], beyond, ends))
+        if told:
+            warn_far(told)
+        return replace(self, columns=tuple(columns))
+
+    def encode(self, table: Table, *, warn: bool = True, far: bool = False) -> Encoded:
+        """Turn a checked table into numbers, see `Encoded`; warn of categories fit did not see.
+
+        Numbers that are absurdly far out count as the ends of the others, unless ``far`` says that
+        they are to be as they are.
+        """
+        encoded = encode_table(table, self.columns, self.features, far=far)
         if warn:
             warn_strangers(encoded.strangers)
         return encoded

@@ -259,7 +259,7 @@ class UncertaintyMixin:
         """Return what does so with one draw after the other, and warns once for all of them."""
         columns = self.schema_.columns
         if self._constrained:
-            encoded = self.schema_.encode(table, warn=False)
+            encoded = self.schema_.encode(table, warn=False, far=True)
             return partial(self._fitted_constraints().finish, table, encoded)
 
         def decoded(numbers: Numbers, draw: Draw | None) -> dict[int, Fill]:
@@ -274,7 +274,7 @@ class UncertaintyMixin:
         """Return the ends of intervals as values of their columns."""
         if not self._constrained:
             return self._finished(table, lower), self._finished(table, upper)
-        encoded = self.schema_.encode(table, warn=False)
+        encoded = self.schema_.encode(table, warn=False, far=True)
         return self._fitted_constraints().finish_ends(table, encoded, lower, upper)
 
     def _fitted_constraints(self) -> Constraints:

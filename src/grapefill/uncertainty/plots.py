@@ -361,7 +361,7 @@ def drawn_numbers(imputer: UncertaintyMixin, X: Any, draws: int, random_state: i
     found: Drawn = {}
     for fills in imputer._drawn_fills(table, check_count(draws), draw_seed(random_state)):
         drawn = Table.wrap(table.rebuild(fills, every))
-        numbers = imputer.schema_.encode(drawn, warn=False).numbers
+        numbers = imputer.schema_.encode(drawn, warn=False, far=True).numbers
         for at in range(numbers.shape[1]):
             holes = encoded.fillable[:, at]
             if holes.any():

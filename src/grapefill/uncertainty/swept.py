@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     Products = Callable[[IntArray], FloatArray]
     """From some inputs to the sums over rows of their products."""
 
-# So many remainders are kept of a column.
-MOST_POOL = 2_000
+# So many remainders are looked at during the sweeps, and kept of a column in the end: what is rare
+# and far out should be as rare in draws.
+MOST_POOL, KEPT_POOL = 2_000, 8_000
 # Share of a column that is known, from which on draws are kept that look at all of its rows.
 LEAST_KNOWN = 0.5
 # What is left over is no more than so many times larger in one draw than usual.
@@ -294,10 +295,10 @@ class SweptColumn:
         if self.trees.are_used or self.as_donors:
             self._keep_pool()
 
-    def _keep_pool(self) -> None:
+    def _keep_pool(self, most: int = MOST_POOL) -> None:
         if not self.n_categories:
             self.pool, self.levels = self._pool(
-                self.trees.forest() if self.trees.are_used else None
+                self.trees.forest() if self.trees.are_used else None, most
             )
 
     def redraw(self) -> None:
@@ -366,7 +367,7 @@ class SweptColumn:
         """Return what is kept of the column, whose observed numbers have some range."""
         self.try_regression()
         self.trees.decide()
-        self._keep_pool()
+        self._keep_pool(KEPT_POOL)
         # A few imputations are to come from different sweeps.
         kept = sorted(self.kept, key=attrgetter("place"))
         return ColumnDraws(
@@ -435,7 +436,7 @@ class SweptColumn:
         """Whether the column is regressed on a curved scale."""
         return self.feature in self.work.design.curves
 
-    def _pool(self, forest: Forest | None) -> tuple[FloatArray, FloatArray]:
+    def _pool(self, forest: Forest | None, most: int) -> tuple[FloatArray, FloatArray]:
         """Return what is left over in observed cells, and what was predicted of them."""
         left, seen = self.rest, np.arange(self.rest.size)
         predicted = self._read(self.known) @ self.fit.best + self._common(self.known)
@@ -443,16 +444,16 @@ class SweptColumn:
         self.shift, self.trust = np.zeros(self.inputs.size), Trust()
         sizes = np.ones(seen.size)
         if forest is not None:
-            left, predicted, seen, sizes = self._left_by_trees(forest)
+            left, predicted, seen, sizes = self._left_by_trees(forest, most)
         if forest is None and not self.as_donors:
             left = np.sort(left)
-            if left.size > MOST_POOL:
-                levels = (np.arange(MOST_POOL) + 0.5) / MOST_POOL
+            if left.size > most:
+                levels = (np.arange(most) + 0.5) / most
                 left = np.interp(levels * (left.size - 1), np.arange(left.size), left)
             self.seen = self.truth
             return left, np.empty(0)
-        if seen.size > MOST_POOL:
-            some = self.random.permutation(seen.size)[:MOST_POOL]
+        if seen.size > most:
+            some = self.random.permutation(seen.size)[:most]
             seen, left, predicted, sizes = seen[some], left[some], predicted[some], sizes[some]
         # Rows that are alike have one prediction, however it was rounded.
         predicted = np.round(predicted, 10)
@@ -460,7 +461,9 @@ class SweptColumn:
         self.seen, self.sizes = self.truth[seen][order], sizes[order]
         return (self.seen if self.as_donors else left[order]), predicted[order]
 
-    def _left_by_trees(self, forest: Forest) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+    def _left_by_trees(
+        self, forest: Forest, most: int
+    ) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
         """Return what regression and trees leave over in cells that trees have not seen.
 
         And what they predict, which cells these are, and how large it is expected to be.
@@ -469,8 +472,8 @@ class SweptColumn:
         mean over draws would be closer to the truth.
         """
         rows = np.arange(self.known.size)
-        if rows.size > MOST_POOL:
-            rows = np.sort(self.random.permutation(rows)[:MOST_POOL])
+        if rows.size > most:
+            rows = np.sort(self.random.permutation(rows)[:most])
         unseen = self.trees.unseen(rows)
         count = unseen.sum(axis=1)
         some = np.flatnonzero(count > 1)
