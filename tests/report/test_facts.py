@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from grapefill import GrapeImputer
 from grapefill.evaluate import describe
 from grapefill.report import facts as facts_module
 from grapefill.report.facts import Facts, LeftAlone, _correlation, _patterns, collect
+from grapefill.uncertainty.broken import BrokenRules
 
 SETTINGS = {"max_steps": 30, "rounds": 1, "trees": 5, "trial_trees": 5}
 
@@ -211,3 +213,23 @@ def test_fills_of_whole_numbers_are_whole() -> None:
     column = next(each for each in collect(imputer, table, title="").columns if each.name == "n")
     expected = imputer.transform(table)["n"][::4].to_numpy(dtype=float)
     np.testing.assert_array_equal(column.filled + column.column.origin, expected)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"constraints": {"width": {"min": -0.2, "decimals": 1}}},
+        {"delta": {"width": -5.0}},
+        {"rules": ["width >= height"]},
+        {"fill": "median"},
+    ],
+    ids=["limits", "delta", "rules", "median"],
+)
+def test_fills_are_those_of_the_table(parameters: dict[str, Any]) -> None:
+    table = make_table()
+    imputer = fit(table, **parameters)
+    with warnings.catch_warnings():
+        # Rows in which observed cells break the rule.
+        warnings.simplefilter("ignore", BrokenRules)
+        filled = imputer.transform(table)["width"][table["width"].isna()]
+    np.testing.assert_array_equal(collect(imputer, table, title="t").columns[0].filled, filled)

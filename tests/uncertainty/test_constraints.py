@@ -310,6 +310,7 @@ class TestRules:
         ({"delta": {"word": 1}}, "does not hold numbers"),
         ({"rules": "end >= start"}, "must be a list"),
         ({"rules": ["end >= nothing"]}, "names the column 'nothing'"),
+        ({"rules": ["end > end"]}, "its columns cancel out"),
     ],
 )
 def test_bad_parameters(holed, parameters, message):

@@ -255,6 +255,27 @@ def test_counted_labels_are_no_names() -> None:
     assert pool(arrow, arrow).names == ("a", "b")
 
 
+def test_numbers_that_are_none_are_named() -> None:
+    with pytest.raises(InputError, match="that of 'b' in imputation 2 is nan"):
+        pool([{"a": 1.0, "b": 2.0}, {"a": 1.0, "b": np.nan}], [{"a": 1.0, "b": 1.0}] * 2)
+
+
+def test_arguments_in_the_wrong_order() -> None:
+    tables = [pd.DataFrame({"x": np.arange(500.0)})] * 2
+    with pytest.raises(InputError, match=r"got a list\. It comes first") as caught:
+        pool.fit(tables, lambda table: table)
+    assert len(str(caught.value)) < 200
+    with pytest.raises(InputError, match=r"several tables, .* got a function"):
+        pool.fit(lambda table: table, lambda table: table)
+
+
+def test_rows_that_models_leave_out_are_told() -> None:
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["x", "y"])
+    holed = table.assign(x=table["x"].mask(table["x"] > 0.5))
+    with pytest.warns(GrapefillWarning, match="of 2 of 2 imputations left out rows with missing"):
+        pool.fit(lambda each: smf.ols("y ~ x", each).fit(), [holed, holed])
+
+
 def test_models_of_other_rows_are_told() -> None:
     def model(rows: Any) -> Any:
         return SimpleNamespace(params=np.ones(1), bse=np.ones(1), nobs=rows)
@@ -336,6 +357,7 @@ class TestLinearModels:
         [
             (lambda X, y: (X.assign(x="word"), y), "X must be a table of numbers"),
             (lambda X, y: (X[:10], y), "a row for every entry of y"),
+            (lambda X, y: (X[["x"]], y[:10]), "it has 200 rows, and y 10"),
             (lambda X, y: (X[:3], y[:3]), "3 rows are too few for 3 coefficients"),
         ],
     )

@@ -68,6 +68,19 @@ def test_what_is_positive_stays_positive():
         assert drawn["y"].min() > table["y"].min() / 2
 
 
+@pytest.mark.parametrize("rows", [600, 3_000])
+def test_draws_do_not_heap_at_the_ends_of_shares(rows):
+    random = np.random.default_rng(0)
+    x, noise = random.normal(size=(2, rows))
+    share = 100 / (1 + np.exp(-x - noise))
+    holes = random.random(rows) < 0.25
+    table = pd.DataFrame({"x": x, "share": np.where(holes, np.nan, share)})
+    drawn = np.concatenate([each["share"][holes] for each in drawn_from(table)])
+    assert (drawn <= table["share"].min()).mean() < 0.005
+    assert (drawn >= table["share"].max()).mean() < 0.005
+    assert 0.8 < drawn.std() / share[holes].std() < 1.1
+
+
 def test_dates_end_where_the_observed_ones_do():
     random = np.random.default_rng(0)
     x = random.normal(size=300)

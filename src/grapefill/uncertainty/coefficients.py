@@ -95,6 +95,14 @@ def has_converged(model: Any) -> bool:
     return not isinstance(told, bool | np.bool_) or bool(told)
 
 
+def has_left_out(model: Any) -> bool:
+    """Whether a model of statsmodels has left out rows in which something was missing."""
+    left_out = getattr(
+        getattr(getattr(model, "model", None), "data", None), "missing_row_idx", None
+    )
+    return left_out is not None and len(left_out) > 0
+
+
 def _by_name(model: Any, figures: Any) -> Any:
     """Return figures by the names that a model of statsmodels has for them, if it has."""
     names = getattr(getattr(model, "model", None), "exog_names", None)

@@ -124,10 +124,14 @@ class Constraints:
         types = [(column.family, column.unit) for column in columns]
         if len(set(types)) > 1:
             listed = zip(rule.weights, types, strict=True)
+            families = {family for family, _ in types}
+            advice = "Convert them to the same."
+            if families == {"datetime", "duration"}:
+                advice = "Count the duration in days, as a number, or leave it out and derive it."
             raise ConfigError(
                 f"The rule {rule.text!r} compares columns of different types: "
                 + ", ".join(f"{name!r} is {' '.join(each).strip()}" for name, each in listed)
-                + ". Convert them to the same."
+                + f". {advice}"
             )
         if columns[0].family == "datetime" and math.fsum(rule.weights.values()):
             raise ConfigError(

@@ -63,7 +63,10 @@ def variances_of(model: Any, X: Any, y: Any) -> Estimated:
         raise InputError("Coefficients that are held positive cannot be pooled by Rubin's rules.")
     coefficients = np.asarray(model.coef_, dtype=np.float64)
     try:
-        inputs = np.asarray(X, dtype=np.float64).reshape(len(y), -1)
+        inputs = np.asarray(X, dtype=np.float64)
+        if len(inputs) != len(y):
+            raise ValueError(f"it has {len(inputs)} rows, and y {len(y)}")
+        inputs = inputs.reshape(len(y), -1)
     except (TypeError, ValueError) as error:
         raise InputError(
             "X must be a table of numbers with a row for every entry of y, without text and not "

@@ -26,6 +26,7 @@ from grapefill.uncertainty.coefficients import (
     as_names,
     coefficients_of,
     has_converged,
+    has_left_out,
     in_order,
     labels_of,
     places_of,
@@ -279,7 +280,12 @@ class _Pool:
         if not callable(model_factory) or isinstance(model_factory, type):
             raise InputError(
                 "model_factory must be a function that takes a table and returns a fitted model, "
-                f"got {model_factory!r}."
+                f"got {_word_for(model_factory)}. It comes first, and the tables second."
+            )
+        if callable(imputations):
+            raise InputError(
+                f"imputations must be several tables, as sample(X) gives them, got "
+                f"{_word_for(imputations)}."
             )
         if hasattr(imputations, "columns"):
             raise InputError(
@@ -288,11 +294,14 @@ class _Pool:
         estimates, variances, names, degrees = [], [], None, []
         rows: list[float | None] = []
         astray: list[int] = []
+        holed: list[int] = []
         for number, table in enumerate(imputations, start=1):
             model = model_factory(table)
             found = coefficients_of(model)
             if not has_converged(model):
                 astray.append(number)
+            if has_left_out(model):
+                holed.append(number)
             if names is None:
                 names = found.names
             coefficients = found.in_order_of(names)
@@ -307,7 +316,13 @@ class _Pool:
             variances.append(coefficients.variance)
             degrees.append(coefficients.df)
         counts = sorted({count for count in rows if count is not None})
-        if len(counts) > 1:
+        if holed:
+            warn(
+                f"The models of {len(holed)} of {len(rows)} imputations left out rows with missing "
+                f"cells (first imputation {holed[0]}): what they say is of the others. Give tables "
+                "that are filled, as sample(X) does."
+            )
+        elif len(counts) > 1:
             warn(
                 f"The models are of {counts[0]:g} to {counts[-1]:g} rows. If you did not choose "
                 "rows by an imputed column, cells are missing in some tables: models leave out "
@@ -325,6 +340,11 @@ class _Pool:
 
 
 pool = _Pool()
+
+
+def _word_for(given: Any) -> str:
+    """Return a short word for what was given instead of something else."""
+    return given.__name__ if isinstance(given, type) else f"a {type(given).__name__}"
 
 
 def _names_of(given: Any) -> list[Any] | None:
@@ -358,8 +378,14 @@ def _checked(values: Any, labels: list[Any] | None) -> FloatArray:
             f"The spread between imputations needs at least {FEWEST} of them, better 20; there "
             f"{'is 1' if array.shape[0] == 1 else 'are 0'}."
         )
-    if not np.isfinite(array).all():
-        raise InputError("An estimate or a variance is not a finite number.")
+    astray = np.argwhere(~np.isfinite(array))
+    if astray.size:
+        number, at = astray[0].tolist()
+        name = f"x{at}" if labels is None else labels[at]
+        raise InputError(
+            f"An estimate or a variance is not a finite number: that of {str(name)!r} in "
+            f"imputation {number + 1} is {array[number, at]}."
+        )
     return array
 
 

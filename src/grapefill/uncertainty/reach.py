@@ -27,7 +27,7 @@ MOST_OUTSIDE = 6
 
 # Draws are bent if more than such a share would be beyond an end, by so many points, and in no more
 # than such a part of the column.
-FEWEST_BEYOND, KNOTS, MOST_BENT = 0.05, 50, 0.5
+FEWEST_BEYOND, KNOTS, MOST_BENT = 0.01, 50, 0.5
 
 
 # What is infinite on the scale of a column.
@@ -154,8 +154,10 @@ class Ends(NamedTuple):
     def of(cls, observed: FloatArray, redrawn: FloatArray, reach: Reach) -> Self:
         """Find out from observed values, and draws of the same cells."""
         ends = Reach(float(observed.min()), float(observed.max()))
-        low = Bend.of(observed, redrawn) if reach.low >= ends.low else Bend()
-        high = Bend.of(-observed, -redrawn) if reach.high <= ends.high else Bend()
+        # Where there is some room, but not all of it, a limit is near.
+        room = 0.5 * _room(ends.low, ends.high)
+        low = Bend.of(observed, redrawn) if reach.low >= ends.low - room else Bend()
+        high = Bend.of(-observed, -redrawn) if reach.high <= ends.high + room else Bend()
         return cls(reach, low, high)
 
     def apply(self, values: FloatArray) -> FloatArray:
@@ -195,8 +197,7 @@ def reach_of(observed: FloatArray, redrawn: FloatArray) -> Reach:
     100.0
     """
     low, high = float(observed.min()), float(observed.max())
-    with np.errstate(over="ignore"):
-        room = np.nan_to_num(MOST_BEYOND * (np.float64(high) - low), posinf=0.0)
+    room = _room(low, high)
     lower, upper = low, high
     whole = next((whole for whole in WHOLES if low >= 0 and 0.9 * whole < high <= whole), np.inf)
     if _is_open(observed == low, redrawn < low):
@@ -205,6 +206,12 @@ def reach_of(observed: FloatArray, redrawn: FloatArray) -> Reach:
         upper = min(high + room, POSITIVE * high) if high <= 0 else high + room
         upper = min(upper, whole)
     return Reach(float(lower), float(upper))
+
+
+def _room(low: float, high: float) -> float:
+    """Return by how much draws may be beyond the ends of a column."""
+    with np.errstate(over="ignore"):
+        return float(np.nan_to_num(MOST_BEYOND * (np.float64(high) - low), posinf=0.0))
 
 
 def _is_open(at_end: BoolArray, outside: BoolArray) -> bool:

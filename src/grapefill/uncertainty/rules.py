@@ -113,6 +113,8 @@ def read_rule(text: str) -> list[Rule]:
     if not names:
         raise _unreadable(text, "it names no column")
     weights = {name: left.get(name, 0.0) - right.get(name, 0.0) for name in names}
+    if not any(weights.values()):
+        raise _unreadable(text, "its columns cancel out")
     constant, seconds = left_constant - right_constant, left_seconds - right_seconds
     strict = sign in ("<", ">")
     written = None if sign == "==" else Written(left_terms, right_terms, sign)
