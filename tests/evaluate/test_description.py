@@ -280,3 +280,13 @@ def test_many_words_in_more_than_one_case() -> None:
     assert [remark.code for remark in remarks] == ["spellings"] * 4
     assert remarks[0].text.startswith("has 'W0' and 'w0', which differ")
     assert remarks[-1].text == "has 2 other words in more than one case"
+
+
+def test_a_number_far_from_all_others_is_told() -> None:
+    ages = np.arange(20.0, 80.0)
+    found = describe(pd.DataFrame({"age": np.append(ages, 52_341.0), "size": np.append(ages, 90)}))
+    remarks = [[remark.text for remark in column.remarks] for column in found.columns]
+    assert remarks[0] == ["has 52341 in 1 cell, far from all others (20 to 79)"]
+    assert not any("far" in text for text in remarks[1])
+    mark = describe(pd.DataFrame({"age": np.append(ages, 9_999.0)})).columns[0].remarks
+    assert [remark.code for remark in mark] == ["sentinel"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from grapefill.evaluate.text import counted, join_words
 from grapefill.evaluate.words import is_tick, same_but_case, words_for_missing
+from grapefill.table.far import ends_of
 from grapefill.table.infer import MINIMUM_FOR_IDENTIFIER, first_infinity
 from grapefill.table.kinds import Form
 from grapefill.table.text import some_of
@@ -80,8 +81,8 @@ class Remark:
     ----------
     code : str
         One word for programs: ``"empty"``, ``"nearly_empty"``, ``"constant"``, ``"identifier"``,
-        ``"dominant"``, ``"numbers_as_text"``, ``"sentinel"``, ``"spellings"``, ``"infinite"`` or
-        ``"unreadable"``.
+        ``"dominant"``, ``"numbers_as_text"``, ``"sentinel"``, ``"far"``, ``"spellings"``,
+        ``"infinite"`` or ``"unreadable"``.
     text : str
         The same for people.
     """
@@ -203,9 +204,17 @@ def _remarks_on_numbers(column: Column, values: Values) -> Iterator[Remark]:
         yield Remark("identifier", f"looks like {_ARTICLES[column.note]} and is not used")
     elif values.distinct == values.observed >= MINIMUM_FOR_IDENTIFIER and _are_consecutive(found):
         yield Remark("identifier", "holds consecutive whole numbers, like a row number")
-    for value, count in _sentinels(found, counts):
+    marks = dict(_sentinels(found, counts))
+    for value, count in marks.items():
         cells = f"{plain_number(value)} in {counted(count, 'cell')}"
         yield Remark("sentinel", f"has {cells}, far from all others, which may mean missing")
+    ends = ends_of(np.repeat(found, counts).astype(np.float64)) if _is_finite(found) else None
+    if ends is not None:
+        low, high = map(plain_number, ends)
+        for value, count in zip(found.tolist(), counts.tolist(), strict=True):
+            if not (ends[0] <= value <= ends[1] or float(value) in marks):
+                cells = f"{plain_number(float(value))} in {counted(count, 'cell')}"
+                yield Remark("far", f"has {cells}, far from all others ({low} to {high})")
 
 
 def find_sentinels(table: Table) -> Iterator[tuple[int, float, int]]:
@@ -251,9 +260,13 @@ def plain_number(value: float) -> str:
     return f"{value:.7g}"
 
 
+def _is_finite(found: Array) -> bool:
+    return bool(np.isfinite(found).all())
+
+
 def _are_consecutive(found: Array) -> bool:
     """Whether sorted different numbers are whole and without a gap."""
-    if not np.isfinite(found).all():
+    if not _is_finite(found):
         return False
     # Python's integers, since a difference of the largest 64-bit ones has no room.
     return int(found[-1]) - int(found[0]) == len(found) - 1 and bool(np.all(found == found // 1))
