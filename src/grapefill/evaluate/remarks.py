@@ -11,7 +11,7 @@ import numpy as np
 
 from grapefill.evaluate.text import counted, join_words
 from grapefill.evaluate.words import is_tick, same_but_case, words_for_missing
-from grapefill.table.far import ends_of
+from grapefill.table.far import Ends
 from grapefill.table.infer import MINIMUM_FOR_IDENTIFIER, first_infinity
 from grapefill.table.kinds import Form
 from grapefill.table.text import some_of
@@ -208,11 +208,11 @@ def _remarks_on_numbers(column: Column, values: Values) -> Iterator[Remark]:
     for value, count in marks.items():
         cells = f"{plain_number(value)} in {counted(count, 'cell')}"
         yield Remark("sentinel", f"has {cells}, far from all others, which may mean missing")
-    ends = ends_of(np.repeat(found, counts).astype(np.float64)) if _is_finite(found) else None
+    ends = Ends.of(np.repeat(found, counts).astype(np.float64)) if _is_finite(found) else None
     if ends is not None:
-        low, high = map(plain_number, ends)
+        low, high = plain_number(ends.low), plain_number(ends.high)
         for value, count in zip(found.tolist(), counts.tolist(), strict=True):
-            if not (ends[0] <= value <= ends[1] or float(value) in marks):
+            if not (ends.floor <= value <= ends.ceiling or float(value) in marks):
                 cells = f"{plain_number(float(value))} in {counted(count, 'cell')}"
                 yield Remark("far", f"has {cells}, far from all others ({low} to {high})")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grapefill.errors import GrapefillError
 from grapefill.table.arrays import EXACT_LIMIT
+from grapefill.table.far import Ends
 from grapefill.table.grain import to_grain
 from grapefill.table.kinds import Form, Kind
 
@@ -54,9 +55,11 @@ class Column:
         Digits after the point of a decimal.
     note : str
         Why the column passes through.
-    ends : tuple of float or None
-        The range of the column without numbers that are absurdly far out, which count as these
-        ends; None without any. `lower` and `upper` are within it.
+    start : int or None
+        What is subtracted from integers whose smallest is absurdly far out.
+    ends : Ends or None
+        The range of the column without numbers that are absurdly far out, which count as the
+        nearest of the others; None without any. `lower` and `upper` are within it.
 
     Examples
     --------
@@ -92,7 +95,8 @@ class Column:
     zoned: bool | None = None
     scale: int = 0
     note: str = ""
-    ends: tuple[float, float] | None = None
+    start: int | None = None
+    ends: Ends | None = None
 
     @property
     def imputable(self) -> bool:
@@ -107,13 +111,24 @@ class Column:
     @property
     def origin(self) -> int:
         """What is subtracted from integers too large for float64, so that differences survive."""
+        if self.start is not None:
+            return self.start
         if self.extent is None or max(map(abs, self.extent)) <= EXACT_LIMIT:
             return 0
         return self.extent[0]
 
+    def with_ends(self, ends: Ends) -> Column:
+        """Return a column whose numbers that are far count as its ends."""
+        start = self.start
+        if start is not None:
+            # Counted from the smallest, as without it.
+            start += int(ends.low)
+            ends = Ends(*(end - ends.low for end in ends))
+        return replace(self, lower=ends.low, upper=ends.high, start=start, ends=ends)
+
     def within_ends(self, numbers: FloatArray) -> FloatArray:
         """Return numbers as `Schema.encode` gives them, none of them absurdly far out."""
-        return numbers if self.ends is None else np.clip(numbers, *self.ends)
+        return numbers if self.ends is None else self.ends.within(numbers)
 
     def from_origin(self, number: Any) -> float:
         """Return a number counted from the origin, a whole one exactly."""
@@ -186,9 +201,10 @@ class Column:
         fields = dict(plain)
         fields["kind"] = Kind(fields["kind"])
         fields["form"] = Form(fields["form"])
-        for key in ("categories", "extent", "ends"):
-            # Models that were saved before have no ends.
-            fields[key] = None if fields.get(key) is None else tuple(fields[key])
+        for key in ("categories", "extent"):
+            fields[key] = None if fields[key] is None else tuple(fields[key])
+        # Models that were saved before have no ends.
+        fields["ends"] = None if fields.get("ends") is None else Ends(*fields["ends"])
         return cls(**fields)
 
 

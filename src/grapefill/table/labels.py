@@ -251,7 +251,7 @@ def _learn_schema(table: Table, task: Task) -> Schema:
     kinds = {key: _kind(table.cells(j).storage.form, task) for j, key in enumerate(keys)}
     schema = Schema.infer(table, kinds=kinds)
     if task == "regression":
-        return schema
+        return schema.with_ends(table, what="labels")
     column = schema.columns[0]
     assert column.categories is not None
     try:

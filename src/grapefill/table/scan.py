@@ -7,7 +7,7 @@ column only a digest is kept: extremes, or the different values, or counts.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from grapefill.errors import InputError
 from grapefill.files.orders import common_order, with_one_dictionary
 from grapefill.table.arrays import counts_in_unit, offsets
+from grapefill.table.far import Ends, describe_far, warn_far
 from grapefill.table.grain import telling_count
 from grapefill.table.infer import WholeColumn, first_infinity, infer_column, infinity_message
 from grapefill.table.kinds import Form, Kind
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal
 
-    from grapefill.table.arrays import Array, IntArray
+    from grapefill.table.arrays import Array, FloatArray, IntArray
     from grapefill.table.cells import ColumnCells
     from grapefill.table.column import Column
 
@@ -298,8 +299,47 @@ class TableScan:
         names = Table.wrap(pa.table(dict.fromkeys(self.names, pa.nulls(0))))
         return Schema(tuple(columns), storable_names(names))
 
-    def scaling(self, schema: Schema, method: Literal["minmax", "standard"]) -> Scaling:
-        """Return the scaling that `Scaling.fit` would give for all rows together."""
+    def with_ends(self, schema: Schema, sample: FloatArray) -> Schema:
+        """Return the schema by which numbers that are absurdly far out count as the next ones.
+
+        As `Schema.with_ends` does, as far as a sample of the rows and the extremes tell.
+
+        Parameters
+        ----------
+        schema : Schema
+            The columns.
+        sample : ndarray of shape (rows, features)
+            Some rows, encoded.
+        """
+        columns, told = list(schema.columns), []
+        for at, j in enumerate(schema.features):
+            column = columns[j]
+            if column.categories is not None:
+                continue
+            extremes = np.array([column.lower, column.upper])
+            known = sample[~np.isnan(sample[:, at]), at]
+            with np.errstate(over="ignore"):
+                variance = self._columns[j].moments.spread() ** 2
+            ends = Ends.of(np.concatenate([known, extremes]), variance=variance)
+            if ends is not None:
+                ends = ends.widened(extremes)
+                columns[j] = column.with_ends(ends)
+                far = extremes[(extremes < ends.floor) | (extremes > ends.ceiling)]
+                told.append(describe_far(column, far, None, ends))
+        if told:
+            warn_far(told)
+        return replace(schema, columns=tuple(columns))
+
+    def scaling(
+        self,
+        schema: Schema,
+        method: Literal["minmax", "standard"],
+        sample: FloatArray | None = None,
+    ) -> Scaling:
+        """Return the scaling that `Scaling.fit` would give for all rows together.
+
+        Where numbers are far out, a sample of the rows, encoded, tells that of the others.
+        """
         center, scale, largest, discrete = [], [], [], []
         for at, j in enumerate(schema.features):
             column, scan = schema.columns[j], self._columns[j]
@@ -309,6 +349,9 @@ class TableScan:
             origin = column.origin
             if column.categories is not None:
                 moments, origin = _moments_of_codes(column, scan.counts), 0
+            if column.ends is not None and sample is not None:
+                known = sample[~np.isnan(sample[:, at]), at]
+                moments = Moments.of(column.within_ends(known), origin)
             by_range = method == "minmax"
             with np.errstate(over="ignore"):
                 center.append(column.lower if by_range else moments.center(origin))
@@ -339,8 +382,6 @@ def _moments_of_codes(column: Column, counts: Mapping[Any, int]) -> Moments:
 
 
 def _noted(column: Column) -> Column:
-    from dataclasses import replace
-
     return replace(column, note=f"more than {MOST_DISTINCT:,} different texts", empty=False)
 
 

@@ -14,7 +14,7 @@ from grapefill.table.arrays import counts_in_unit
 from grapefill.table.column import Column
 from grapefill.table.consistency import are_feature_names, check_columns, check_names
 from grapefill.table.encode import Encoded, encode_table, warn_strangers
-from grapefill.table.far import describe_far, ends_of, warn_far
+from grapefill.table.far import Ends, describe_far, warn_far
 from grapefill.table.grain import find_grain
 from grapefill.table.infer import infer_column
 from grapefill.table.kinds import Form, Kind
@@ -170,25 +170,29 @@ class Schema:
             if column.name not in chosen and (self.names is not None or str(j) not in chosen):
                 columns[j] = column = _with_room(column, cells)
             new = infer_column(column.name, cells, kind=column.kind, named=False)
-            lowest, highest = column.within_ends(np.array([new.lower, new.upper])).tolist()
-            lower, upper = min(column.lower, lowest), max(column.upper, highest)
+            lower, upper = min(column.lower, new.lower), max(column.upper, new.upper)
             extent = column.extent
             if extent is not None:
                 # Integers with holes may have come as floats.
                 ends = new.extent or (math.floor(new.lower), math.ceil(new.upper))
                 extent = (min(extent[0], ends[0]), max(extent[1], ends[1]))
             wider = replace(column, lower=lower, upper=upper, extent=extent)
+            if column.ends is not None:
+                further = encode_table(table, columns, [j], far=True).numbers[:, 0]
+                wider = wider.with_ends(column.ends.widened(further))
             if not new.origin and not wider.origin and new.unit == column.unit:
                 columns[j] = wider
         return replace(self, columns=tuple(columns))
 
-    def with_ends(self, table: Table) -> Schema:
+    def with_ends(self, table: Table, *, what: str = "values") -> Schema:
         """Return the schema by which numbers that are absurdly far out count as the next ones.
 
         Parameters
         ----------
         table : Table
             The table that the schema was inferred from.
+        what : str
+            What its cells are called in the warning.
 
         Warns
         -----
@@ -196,18 +200,23 @@ class Schema:
             Once, naming these cells.
         """
         columns, told = list(self.columns), []
-        numbers = self.encode(table, warn=False).numbers
-        for at, j in enumerate(self.features):
-            column = columns[j]
-            if column.categories is None:
-                known = np.flatnonzero(~np.isnan(numbers[:, at]))
-                ends = ends_of(numbers[known, at])
-                if ends is not None:
-                    columns[j] = replace(column, lower=ends[0], upper=ends[1], ends=ends)
-                    beyond = known[columns[j].within_ends(numbers[known, at]) != numbers[known, at]]
-                    told.append(describe_far(column, numbers[beyond, at], beyond, ends))
+        for j in self.features:
+            whole = columns[j]
+            if whole.categories is not None:
+                continue
+            if whole.origin:
+                columns[j] = _from_the_middle(whole, table.cells(j))
+            numbers = encode_table(table, columns, [j]).numbers[:, 0]
+            rows = np.flatnonzero(~np.isnan(numbers))
+            ends = Ends.of(numbers[rows])
+            if ends is None:
+                columns[j] = whole
+                continue
+            rows = rows[ends.within(numbers[rows]) != numbers[rows]]
+            told.append(describe_far(columns[j], numbers[rows], rows, ends))
+            columns[j] = columns[j].with_ends(ends)
         if told:
-            warn_far(told)
+            warn_far(told, what=what)
         return replace(self, columns=tuple(columns))
 
     def encode(self, table: Table, *, warn: bool = True, far: bool = False) -> Encoded:
@@ -236,6 +245,24 @@ class Schema:
             tuple(Column.from_dict(column) for column in plain["columns"]),
             None if names is None else tuple(names),
         )
+
+
+def _from_the_middle(column: Column, cells: ColumnCells) -> Column:
+    """Return a column of large integers that are counted from one in their middle.
+
+    The smallest may be so far from the others that these are all the same as seen from there.
+    """
+    assert column.extent is not None
+    if column.unit:
+        counts = counts_in_unit(cells.instants(), column.unit)
+    elif cells.storage.form is Form.INTEGER:
+        counts = cells.integers()
+    else:
+        return column
+    known = np.sort(counts[~cells.missing])
+    middle = int(known[known.size // 2])
+    lower, upper = (float(end - middle) for end in column.extent)
+    return replace(column, start=middle, lower=lower, upper=upper)
 
 
 def _refined(column: Column, cells: ColumnCells) -> Column:

@@ -127,18 +127,23 @@ def learn_table(
     """
     if not learned.scan.rows or learned.sample is None:
         raise InputError(f"{source.name} has no rows: there is nothing to learn from.")
-    schema = learned.scan.schema() if schema is None else schema
+    known = schema
+    schema = learned.scan.schema() if known is None else known
     features = describe_features(schema)
     most = min(TREE_ROWS, block_size(features, TREE_CELLS))
     places, sample = learned.sample.taken(most)
+    wrapped = Table.wrap(sample, missing_values=scanner.missing_values)
     # Trivial for a schema that was learned just now, and needed for one of an earlier fit.
-    schema.check(Table.wrap(sample, missing_values=scanner.missing_values))
+    schema.check(wrapped)
+    numbers = schema.encode(wrapped, warn=False).numbers
+    if known is None:
+        schema = learned.scan.with_ends(schema, numbers)
     n_pieces = 1 + max(learned.rows) if source.rows is None else len(source.rows)
     table = StreamedTable(
         source,
         [learned.rows.get(piece, 0) for piece in range(n_pieces)],
         schema,
-        learned.scan.scaling(schema, preset.training.scaling),
+        learned.scan.scaling(schema, preset.training.scaling, numbers),
         learned.scan.observed_share(schema),
         places,
         np.empty((0, features.count)),

@@ -340,13 +340,14 @@ def _decoded_beyond(column: Column, values: FloatArray) -> Array:
     if column.extent is not None:
         smallest, largest = column.extent
         origin = column.origin
-        if not origin:
+        is_large = max(map(abs, column.extent)) > EXACT_LIMIT
+        if not is_large:
             # Larger ones would be counted from another origin.
             low, high = max(low, -EXACT_LIMIT), min(high, EXACT_LIMIT)
             wider |= {"lower": max(wider["lower"], low), "upper": min(wider["upper"], high)}
         # The origin must stay, and so must the smallest, from which it comes.
         wider["extent"] = (
-            smallest if origin else min(smallest, int(low)),
+            smallest if is_large else min(smallest, int(low)),
             max(largest, origin + int(high)),
         )
     return replace(column, **wider).decode(values)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from grapefill.table.arrays import BoolArray, FloatArray, IntArray
 
 # A scaled number farther out than that counts as being there.
-FARTHEST = 20.0
+FARTHEST = 50.0
 # A column of more categories has no indicators.
 MOST_INDICATORS = 64
 # Among some rows of a table are so many with a cell of every column, if there are.
