@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Ends", "describe_far", "warn_far"]
 
-# Of fewer numbers nobody knows how far out is far. How many are not looked at for that, of which
-# some may be far, as a share and at least.
+# Of fewer numbers nobody knows how far out is far. That is told by the nearest of them, such a
+# share and at most all but a few.
 FEWEST, LOOKED_AT, FEWEST_BEYOND = 30, 0.95, 3
 # A number is far if it is farther out than this power of the ratio of two quantiles of distances
 # makes the upper one of them: 28 standard deviations of a normal distribution, and what is as rare
@@ -136,7 +136,7 @@ def warn_far(told: Sequence[str], *, what: str = "values") -> None:
         f"Some {what} are so far from all others of their column that nothing can be learned from "
         f"how far: {'; '.join(told)}. They stay as they are, but count as the nearest of the "
         "others for what is learned. Correct them if they are wrong, and if they stand for "
-        "missing cells say so (missing_values)."
+        "missing cells say so (missing_values, on the command line --na)."
     )
 
 

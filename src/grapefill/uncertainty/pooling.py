@@ -284,7 +284,7 @@ class _Pool:
             )
         if callable(imputations):
             raise InputError(
-                f"imputations must be several tables, as sample(X) gives them, got "
+                "imputations must be several tables, as sample(X) gives them, got "
                 f"{_word_for(imputations)}."
             )
         if hasattr(imputations, "columns"):

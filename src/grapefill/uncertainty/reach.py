@@ -23,17 +23,11 @@ POSITIVE = 0.51
 # New values of the same distribution are more often beyond the farthest of as many old ones with a
 # chance of 1%.
 MOST_OUTSIDE = 6
-
-
 # Draws are bent if more than such a share would be beyond an end, by so many points, and in no more
 # than such a part of the column.
 FEWEST_BEYOND, KNOTS, MOST_BENT = 0.01, 50, 0.5
-
-
 # What is infinite on the scale of a column.
 MOST = float(np.finfo(np.float64).max) / 8
-
-
 # What shares and percentages are of.
 WHOLES = (1.0, 100.0)
 
